@@ -1,0 +1,1 @@
+"""What runs inside the child process: the standard library, NumPy and one framework; nothing of ``runner``."""
