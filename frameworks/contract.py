@@ -64,15 +64,14 @@ class Unsupported(CellFailure):
 class Parameter:
     """One array of a node, in the canonical layout of ``workloads/README.md``.
 
-    ``start`` and ``scale`` say how the frozen stream fills it: ``normal`` (standard deviation ``scale``),
-    ``around_one`` (uniform within ``scale`` of 1) or ``zeros``.
+    The frozen stream fills it uniformly within ``scale`` of ``centre``.
     """
 
     name: str
     shape: Shape
     trainable: bool
-    start: Literal["normal", "around_one", "zeros"]
-    scale: float = 0.0
+    centre: float
+    scale: float
 
 
 @dataclass(frozen=True)
