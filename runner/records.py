@@ -1,0 +1,202 @@
+"""The records of a run file: what one line of it says.
+
+A run file is JSON Lines: a :class:`Header`, then :class:`Started` and :class:`Round` lines as the run goes on, and an :class:`End`.
+``to_json`` gives the object of a line; ``from_json`` takes one, ignores keys that it does not know (a later headtohead may add some
+without changing what the others mean) and raises ``ValueError`` for a key that is missing. Times are in seconds, memory in bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeVar
+
+from frameworks import contract
+from frameworks.contract import Status
+
+SCHEMA = 1
+
+T = TypeVar("T")
+
+
+class Record:
+    """One line of a run file; ``record`` is the word that it starts with."""
+
+    record: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the line, of plain JSON values."""
+        return {"record": self.record, **contract.to_json(self)}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The computer, without anything that says whose it is. ``gpu`` is None where no GPU can be used."""
+
+    chip: str
+    cores: int
+    memory: int
+    system: str
+    architecture: str
+    python: str
+    gpu: str | None = None
+
+
+@dataclass(frozen=True)
+class FrameworkState:
+    """What the probe of one framework found: its versions by package and its devices with their human names."""
+
+    title: str
+    status: Status
+    reason: str = ""
+    remedy: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    devices: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One number of a table. Rivals share ``comparison``; ``computation`` is the digest of what is computed.
+
+    ``parameters`` and ``trainable`` are counts, ``operations`` those of one sample's forward pass (of the call without a batch).
+    """
+
+    id: str
+    comparison: str
+    workload: str
+    variant: Mapping[str, Any]
+    batch: int | None
+    mode: Literal["train", "infer"]
+    precision: str
+    framework: str
+    device: str
+    execution: str
+    unit: str
+    computation: str
+    parameters: int
+    trainable: int
+    operations: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header(Record):
+    """The first line: all that was known before the first round. ``environment`` holds the variables that differ from the default."""
+
+    record: ClassVar[str] = "header"
+
+    schema: int = SCHEMA
+    headtohead: str
+    started: str
+    command: tuple[str, ...]
+    seed: int
+    settings: Mapping[str, Any]
+    machine: Machine
+    frameworks: Mapping[str, FrameworkState]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cells: tuple[Cell, ...]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Header:
+        known = _known(cls, data)
+        known["command"] = tuple(data["command"])
+        known["machine"] = _make(Machine, data["machine"])
+        known["frameworks"] = {name: _make(FrameworkState, state) for name, state in data["frameworks"].items()}
+        known["cells"] = tuple(_make(Cell, cell) for cell in data["cells"])
+        return cls(**known)
+
+
+@dataclass(frozen=True)
+class Started(Record):
+    """Written before a round, so that one that never came to an end can be told."""
+
+    record: ClassVar[str] = "started"
+
+    comparison: str
+    round: int
+    cells: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Started:
+        return cls(**{**_known(cls, data), "cells": tuple(data["cells"])})
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that a reader of the number must know; ``code`` is one of few, ``text`` says it in a sentence."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """``steps`` steps closed by one wait; ``at`` is the monotonic time since the start of the run."""
+
+    steps: int
+    seconds: float
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round(Record):
+    """What one process measured for one cell.
+
+    ``position`` is the cell's place in the order of turns. ``prepare`` has ``import``, ``build``, ``first_step`` and ``warm_up``,
+    ``memory`` ``device_peak`` (the framework's own figure) and ``process_peak``, ``loss`` ``first`` and ``last``; what was not reached is
+    missing or None. ``facts`` and ``placement`` are those of :class:`frameworks.contract.Session` with ``timed_compilations`` added.
+    """
+
+    record: ClassVar[str] = "round"
+
+    cell: str
+    round: int
+    position: int
+    alone: bool = False
+    status: Status
+    reason: str = ""
+    remedy: str = ""
+    notes: tuple[Note, ...] = ()
+    prepare: Mapping[str, float | None] = field(default_factory=dict)
+    blocks: tuple[Block, ...] = ()
+    memory: Mapping[str, int | None] = field(default_factory=dict)
+    loss: Mapping[str, float | None] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    placement: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+    log: str | None = None
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Round:
+        known = _known(cls, data)
+        known["notes"] = tuple(_make(Note, note) for note in data.get("notes", ()))
+        known["blocks"] = tuple(_make(Block, block) for block in data.get("blocks", ()))
+        return cls(**known)
+
+
+@dataclass(frozen=True)
+class End(Record):
+    """The last line of a run that came to an end by itself or was stopped in an orderly way."""
+
+    record: ClassVar[str] = "end"
+
+    reason: Literal["complete", "interrupted"]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> End:
+        return cls(**_known(cls, data))
+
+
+def _make(kind: type[T], data: Mapping[str, Any]) -> T:
+    return kind(**_known(kind, data))
+
+
+def _known(kind: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(data, Mapping):
+        raise ValueError(f"a {kind.__name__.lower()} must be an object, not {data!r}")
+    fields = dataclasses.fields(kind)
+    optional = dataclasses.MISSING
+    missing = [f.name for f in fields if f.name not in data and f.default is optional and f.default_factory is optional]
+    if missing:
+        raise ValueError(f"{kind.__name__.lower()} lacks {', '.join(missing)}")
+    return {f.name: data[f.name] for f in fields if f.name in data}

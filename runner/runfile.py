@@ -1,0 +1,388 @@
+"""The run file on disk: written line by line, locked meanwhile, taken up again after an interruption, and read.
+
+A line is complete when it is written, flushed and synced, so whatever ends the run costs at most the line being written. Such a torn
+last line is forgiven. Anything else that is damaged is a :class:`RunFileError` that names the line, because a report from half a file
+would look like one from a whole file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import math
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, get_args
+
+from frameworks.contract import Status
+from runner.records import SCHEMA, End, Header, Note, Record, Started
+from runner.statistics import seconds_per_step
+
+_STATUSES: dict[str, Status] = {status: status for status in get_args(Status)}
+
+
+class RunFileError(Exception):
+    """The run file cannot be written, taken up or read; the message names the file, the line where there is one, and what to do."""
+
+
+# --- reading ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A round as reports need it: a :class:`runner.records.Round` with its blocks summed up. Times in seconds, memory in bytes.
+
+    ``seconds_per_step`` is None where no block was timed; ``load`` is the machine's load average before the round.
+    """
+
+    cell: str
+    round: int
+    alone: bool
+    status: Status
+    reason: str
+    remedy: str
+    notes: tuple[Note, ...]
+    blocks: int
+    seconds_per_step: float | None
+    import_seconds: float | None
+    build_seconds: float | None
+    first_step_seconds: float | None
+    warm_up_seconds: float | None
+    device_peak: int | None
+    process_peak: int | None
+    loss_first: float | None
+    loss_last: float | None
+    load: float | None
+    facts: Mapping[str, Any]
+    log: str | None
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run file says. Of two records for the same cell and round the later one counts.
+
+    ``end`` is None while the run goes on, and for ever if it was ended by force.
+    """
+
+    path: Path
+    header: Header
+    started: tuple[Started, ...]
+    rounds: tuple[Measured, ...]
+    end: End | None
+
+    def finished(self, cell: str) -> set[int]:
+        """The rounds of a cell that need not be measured again: those with any result but ``interrupted``."""
+        return set(self._finished.get(cell, ()))
+
+    @functools.cached_property
+    def _finished(self) -> dict[str, set[int]]:
+        finished: dict[str, set[int]] = {}
+        for measured in self.rounds:
+            if measured.status != "interrupted":
+                finished.setdefault(measured.cell, set()).add(measured.round)
+        return finished
+
+    def unfinished(self) -> list[Started]:
+        """The rounds that were started and have no result for some cells, with those cells."""
+        results = {(measured.cell, measured.round) for measured in self.rounds}
+        lacking: dict[tuple[str, int], Started] = {}
+        for start in self.started:
+            cells = tuple(cell for cell in start.cells if (cell, start.round) not in results)
+            if cells:
+                lacking[start.comparison, start.round] = Started(start.comparison, start.round, cells)
+        return list(lacking.values())
+
+
+def read(path: Path) -> Run:
+    """Read a run file, also one that is being written. Raises :class:`RunFileError`."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[Run, int, bool]:
+    """The run, how many bytes of the file are whole records, and whether the last of them still lacks its newline."""
+    reader = _Reader(path)
+    whole, terminated = 0, True
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                terminated = line.endswith(b"\n")
+                try:
+                    reader.take(line)
+                except ValueError as error:
+                    if not terminated:
+                        terminated = True  # what is left once the torn line is cut off
+                        break
+                    raise RunFileError(f"{path}:{number}: {error}; restore the file from a copy, or run again into a new one") from error
+                whole += len(line)
+    except OSError as error:
+        raise RunFileError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return reader.run(), whole, not terminated
+
+
+class _Reader:
+    """Collects records, line by line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.header: Header | None = None
+        self.started: list[Started] = []
+        self.rounds: dict[tuple[str, int], Measured] = {}
+        self.end: End | None = None
+        self.cells: dict[str, str] = {}
+        self.last_notes: dict[str, tuple[Note, ...]] = {}
+        self.last_facts: dict[str, Mapping[str, Any]] = {}
+        self.decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+    def take(self, line: bytes) -> None:
+        """Add one line; ``ValueError`` says what is wrong with it."""
+        data = self._object(line)
+        kind = data.get("record")
+        if self.header is None:
+            self._take_header(kind, data)
+        elif kind == "round":
+            measured = self._measured(data)
+            self.rounds[measured.cell, measured.round] = measured
+            self.end = None
+        elif kind == "started":
+            start = _guarded(Started.from_json, data)
+            self._whole_number("round", start.round)
+            self.started.append(Started(start.comparison, start.round, tuple(self._cell(cell) for cell in start.cells)))
+            self.end = None
+        elif kind == "end":
+            self.end = _guarded(End.from_json, data)
+        elif kind == "header":
+            raise ValueError("a second header; two run files seem to be joined, each must be a file of its own")
+        else:
+            raise ValueError(f"unknown record {kind!r}")
+
+    def run(self) -> Run:
+        if self.header is None:
+            raise RunFileError(f"{self.path}: holds no complete line, so nothing was measured; delete it and run again")
+        return Run(self.path, self.header, tuple(self.started), tuple(self.rounds.values()), self.end)
+
+    def _object(self, line: bytes) -> dict[str, Any]:
+        try:
+            data = self.decode(line.decode())
+        except UnicodeDecodeError as error:
+            raise ValueError(f"not UTF-8 from byte {error.start + 1}") from error
+        except json.JSONDecodeError as error:
+            raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from error
+        except RecursionError as error:
+            raise ValueError("not a record: nested too deeply") from error
+        if not isinstance(data, dict):
+            raise ValueError(f"not a record: an object was expected, not {type(data).__name__}")
+        return data
+
+    def _take_header(self, kind: Any, data: dict[str, Any]) -> None:
+        if kind != "header":
+            raise ValueError("not a run file: the first line must be a header")
+        schema = data.get("schema")
+        if schema != SCHEMA:
+            raise RunFileError(
+                f"{self.path}: is in version {schema!r} of the run file, and this headtohead reads version {SCHEMA}; "
+                f"use the headtohead that wrote it ({data.get('headtohead', 'version unknown')})"
+            )
+        self.header = _guarded(Header.from_json, data)
+        self.cells = {cell.id: cell.id for cell in self.header.cells}
+
+    def _measured(self, data: dict[str, Any]) -> Measured:
+        try:
+            status = _STATUSES.get(data["status"])
+            if status is None:
+                raise ValueError(f"unknown status {data['status']!r}")
+            blocks = [(block["steps"], block["seconds"]) for block in data.get("blocks", ())]
+            reason, remedy = data.get("reason", ""), data.get("remedy", "")
+            impossible = [f"{steps} steps in {seconds} s" for steps, seconds in blocks if not (0 < seconds < math.inf and steps > 0)]
+            if impossible:
+                blocks = []
+                if status == "ok":
+                    status, reason, remedy = "suspect", f"the clock gave a block that cannot be: {impossible[0]}", ""
+            cell = self._cell(data["cell"])
+            prepare, memory, loss = data.get("prepare", {}), data.get("memory", {}), data.get("loss", {})
+            return Measured(
+                cell=cell,
+                round=self._whole_number("round", data["round"]),
+                alone=data.get("alone", False),
+                status=status,
+                reason=sys.intern(reason),
+                remedy=sys.intern(remedy),
+                notes=self._notes(cell, data.get("notes", [])),
+                blocks=len(blocks),
+                seconds_per_step=seconds_per_step(blocks) if blocks else None,
+                import_seconds=prepare.get("import"),
+                build_seconds=prepare.get("build"),
+                first_step_seconds=prepare.get("first_step"),
+                warm_up_seconds=prepare.get("warm_up"),
+                device_peak=memory.get("device_peak"),
+                process_peak=memory.get("process_peak"),
+                loss_first=loss.get("first"),
+                loss_last=loss.get("last"),
+                load=_load(data.get("conditions", {})),
+                facts=self._facts(cell, data.get("facts", {})),
+                log=data.get("log"),
+            )
+        except KeyError as error:
+            raise ValueError(f"round lacks {error.args[0]}") from error
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"round of another shape than it should have: {error}") from error
+
+    def _cell(self, cell: Any) -> str:
+        if not isinstance(cell, str) or cell not in self.cells:
+            raise ValueError(f"cell {cell!r} is not in the header")
+        return self.cells[cell]
+
+    @staticmethod
+    def _whole_number(name: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise ValueError(f"{name} must be a whole number from 0, not {value!r}")
+        return value
+
+    def _notes(self, cell: str, notes: list[dict[str, Any]]) -> tuple[Note, ...]:
+        """The notes of a round, in one object with those of the cell's round before where they are equal, as in most."""
+        made = tuple(Note(note["code"], note["text"]) for note in notes)
+        if self.last_notes.get(cell) != made:
+            self.last_notes[cell] = made
+        return self.last_notes[cell]
+
+    def _facts(self, cell: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The facts of a round, shared in the same way."""
+        if self.last_facts.get(cell) != facts:
+            self.last_facts[cell] = facts
+        return self.last_facts[cell]
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"not JSON: {name} is no number")
+
+
+def _guarded(make: Any, data: Mapping[str, Any]) -> Any:
+    try:
+        return make(data)
+    except KeyError as error:
+        raise ValueError(f"{data['record']} lacks {error.args[0]}") from error
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"{data['record']} of another shape than it should have: {error}") from error
+
+
+def _load(conditions: Mapping[str, Any]) -> float | None:
+    load = conditions.get("load")
+    if isinstance(load, list):
+        load = load[0] if load else None
+    return float(load) if isinstance(load, int | float) else None
+
+
+# --- writing ------------------------------------------------------------------------------------------------------------
+
+
+def new_path(folder: Path, now: datetime) -> Path:
+    """A name for a new run file: the time to the second, for people, and four random bytes, so that no two runs meet."""
+    return folder / f"{now:%Y-%m-%d-%H%M%S}-{secrets.token_hex(4)}.jsonl"
+
+
+class RunFile:
+    """A run file that this process alone writes, as long as it is open."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def create(cls, path: Path, header: Header) -> RunFile:
+        """Start a new file, its folder included. Raises :class:`RunFileError` if there is one already."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError as error:
+            raise RunFileError(f"{path}: exists already and is not overwritten; choose another name or take it up with --resume") from error
+        except OSError as error:
+            raise RunFileError(f"{path}: cannot be created: {error.strerror or error}") from error
+        file = cls(path, descriptor)
+        try:
+            file._lock()
+            file.append(header)
+        except BaseException:
+            file.close()
+            raise
+        _sync_folder(path.parent)
+        return file
+
+    @classmethod
+    def open_for_resume(cls, path: Path) -> tuple[RunFile, Run]:
+        """Lock an existing file, read it, and cut off a torn last line. Raises :class:`RunFileError`."""
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+        except OSError as error:
+            raise RunFileError(f"{path}: cannot be opened: {error.strerror or error}") from error
+        file = cls(path, descriptor)
+        try:
+            file._lock()
+            run, whole, lacks_newline = _read(path)
+            os.ftruncate(descriptor, whole)
+            if lacks_newline:
+                file._write(b"\n")
+        except BaseException:
+            file.close()
+            raise
+        return file, run
+
+    def append(self, record: Record) -> None:
+        """Write one line and return when it is on the disk. Raises :class:`RunFileError`; the file is then as it was before.
+
+        ``ValueError`` for a number that JSON does not have (NaN, infinity): the caller decides what stands for it.
+        """
+        self._write(json.dumps(record.to_json(), allow_nan=False, separators=(",", ":")).encode() + b"\n")
+
+    def close(self) -> None:
+        """Let go of the file and its lock; closing twice does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> RunFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _lock(self) -> None:
+        import fcntl  # here, because reading must also work on systems that have none
+
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RunFileError(f"{self.path}: another h2h is writing it; wait for that run to end, or start one of its own") from error
+        except OSError as error:
+            raise RunFileError(f"{self.path}: cannot be locked ({error.strerror or error}); keep run files on a local disk") from error
+
+    def _write(self, line: bytes) -> None:
+        before = os.fstat(self._descriptor).st_size
+        try:
+            left = memoryview(line)
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, before)
+            raise RunFileError(f"{self.path}: cannot be written: {error.strerror or error}; what was written before is safe") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself last; some file systems cannot, which costs nothing but that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
