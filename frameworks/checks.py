@@ -1,0 +1,107 @@
+"""What must hold before and after a session is timed; each function raises :class:`CellFailure` with the place of the fault."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Set
+
+import numpy
+
+from frameworks import timing
+from frameworks.contract import CellFailure, Job, Session
+
+READ_BACK = 0.2  # the share of a step by which a read-back may be slower right after a wait than once more
+READ_BACK_SECONDS = 0.003  # and never less than this, which a busy machine needs
+
+# What a parameter and a computed value are of, in each precision (see workloads/README.md for the words).
+PARAMETER_TYPES = {
+    "float32": "float32",
+    "tf32": "float32",
+    "float64": "float64",
+    "bfloat16": "bfloat16",
+    "float16": "float16",
+    "mixed_bfloat16": "float32",
+    "mixed_float16": "float32",
+}
+
+
+def structure(job: Job, parameters: Mapping[str, numpy.ndarray]) -> None:
+    """The live model holds exactly the parameters of the workload, by name and shape."""
+    expected = {name: parameter.shape for name, parameter in job.computation.network.all_parameters()}
+    for name, shape in expected.items():
+        if name not in parameters:
+            raise CellFailure("not_equivalent", f"the model has no parameter {name} {list(shape)}")
+        if parameters[name].shape != shape:
+            raise CellFailure("not_equivalent", f"parameter {name} is {list(parameters[name].shape)}, the workload says {list(shape)}")
+    for name in parameters:
+        if name not in expected:
+            raise CellFailure(
+                "not_equivalent", f"the model has a parameter {name} {list(parameters[name].shape)} that the workload has not"
+            )
+
+
+def placement(job: Job, found: Mapping[str, Mapping[str, list[str]]]) -> None:
+    """Parameters, inputs, outputs and gradients live on the device asked for, and parameters are of the type asked for."""
+    for what, where in found.items():
+        elsewhere = [device for device in where["devices"] if device != job.device]
+        if elsewhere:
+            raise CellFailure("wrong_device", f"{what} are on {', '.join(elsewhere)}, the cell asks for {job.device}")
+    wanted = PARAMETER_TYPES[job.precision]
+    for what in ("parameters", "gradients"):
+        other = [kind for kind in found.get(what, {}).get("types", []) if kind != wanted]
+        if other:
+            raise CellFailure("wrong_result", f"{what} are {', '.join(other)}, precision {job.precision} keeps them in {wanted}")
+
+
+def wait_is_real(session: Session, rounds: int = 3) -> None:
+    """A result can be read at once when ``wait`` has returned: its first read-back costs what a second one costs.
+
+    The smallest excess of several rounds decides, since noise only ever adds.
+    """
+    samples = list(timing.pairs_of_reads(session, rounds))
+    excess = min(first - again for _, first, again in samples)
+    allowed = max(READ_BACK_SECONDS, READ_BACK * min(step for step, _, _ in samples))
+    if excess > allowed:
+        raise CellFailure(
+            "bad_wait",
+            f"a read-back right after wait() took {1e3 * excess:.1f} ms longer than one after it: wait() returns before the work is done",
+            "the adapter's wait() for this device must be mended; the time of this cell would be the time of queueing",
+        )
+
+
+def finite(loss: float, steps: int) -> float:
+    """The loss, if it is a number."""
+    if not math.isfinite(loss):
+        raise CellFailure("nan", f"the loss is {loss} after {steps} steps")
+    return loss
+
+
+def outputs_finite(outputs: numpy.ndarray) -> None:
+    """Every output is a number."""
+    wrong = int(outputs.size - numpy.count_nonzero(numpy.isfinite(outputs)))
+    if wrong:
+        raise CellFailure("nan", f"{wrong} of {outputs.size} outputs are not finite numbers")
+
+
+def fingerprints(parameters: Mapping[str, numpy.ndarray]) -> dict[str, int]:
+    """A checksum of each parameter, so that two states can be compared without keeping both."""
+    return {name: zlib.crc32(numpy.ascontiguousarray(value).tobytes()) for name, value in parameters.items()}
+
+
+def training_took_place(job: Job, before: Mapping[str, int], after: Mapping[str, int]) -> None:
+    """Training has changed trainable parameters; inference has changed none.
+
+    A single one may rightly stay as it was: the bias of attention's keys, or one before a batch normalisation, has no gradient.
+    """
+    changed = {name for name in before if before[name] != after[name]}
+    if job.mode == "infer" and changed:
+        raise CellFailure("wrong_result", f"inference changed {_some(changed)}")
+    trainable = {name for name, parameter in job.computation.network.all_parameters() if parameter.trainable}
+    if job.mode == "train" and not trainable & changed:
+        raise CellFailure("wrong_result", f"training changed none of {_some(trainable)}: the update was not done")
+
+
+def _some(names: Set[str]) -> str:
+    listed = sorted(names)
+    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")

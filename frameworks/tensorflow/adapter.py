@@ -1,0 +1,236 @@
+"""The adapter of TensorFlow: what the contract asks for, put together from the modules beside it."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+import tensorflow as tf
+
+from frameworks import contract
+from frameworks.contract import CellFailure, Job, Unsupported
+from frameworks.data import Batch, batches, parameter_values
+from frameworks.tensorflow import device, layers, training, weights
+
+
+class TensorFlowAdapter(contract.Adapter):
+    """TensorFlow through ``tf.keras``, Keras 2 or 3."""
+
+    def versions(self) -> dict[str, str]:
+        return device.versions()
+
+    def devices(self) -> dict[str, str]:
+        return device.available()
+
+    def build(self, job: Job) -> Session:
+        device.set_threads(job.threads)
+        device.check_supported(job.device, job.precision, job.execution, job.mode)
+        return Session(job)
+
+    def failure(self, error: BaseException) -> CellFailure | None:
+        text = device.first_line(error)
+        lowered = str(error).lower()
+        if isinstance(error, (tf.errors.ResourceExhaustedError, MemoryError)) or any(word in lowered for word in _OUT_OF_MEMORY):
+            return CellFailure("out_of_memory", f"TensorFlow could not allocate memory: {text}", "try a smaller batch")
+        unsupported = isinstance(error, (tf.errors.UnimplementedError, NotImplementedError))
+        known = isinstance(error, (tf.errors.OpError, ValueError, TypeError)) and any(word in lowered for word in _NO_KERNEL)
+        if unsupported or known:
+            return Unsupported(f"TensorFlow {tf.__version__} cannot run this here: {text}", "try another --execution, --precision or --device")
+        return None
+
+
+_OUT_OF_MEMORY = ("out of memory", "cuda_error_out_of_memory", "failed to allocate memory", "oom when allocating")
+_NO_KERNEL = (
+    "no opkernel was registered",
+    "no registered",
+    "could not satisfy explicit device specification",
+    "cannot assign a device",
+    "detected unsupported operations",
+    "could not find registered",
+    "not compilable",
+    "is not supported",
+    "only supports nhwc",
+    "not implemented",
+)
+
+
+class Session(contract.Session):
+    """One workload in TensorFlow: the model, its optimizer, its batches, and the step."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._warnings = _Warnings()
+        self._scope = device.scope(job.device)
+        computation = job.computation
+        device.reset_peak_memory(job.device)
+        with device.keras_defaults(), self._scope:
+            self._switches = device.set_precision(job.precision, job.device)
+            tf.keras.utils.set_random_seed(job.seed)
+            self._model, self._weights, keras_model = layers.model(computation, job.precision, job.execution, job.dropout)
+            self._trained = list(keras_model.trainable_variables) if keras_model else []
+            self._untrained = [device.native(v) for v in keras_model.non_trainable_variables] if keras_model else []
+            self.load(parameter_values(computation, job.seed))
+            self._loss_of = training.loss_function(computation.loss) if computation.loss else None
+            self._optimizer: training.Optimizer | None = None
+            if job.mode == "train":
+                self._optimizer = training.make_optimizer(computation.optimizer, self._trained, job.precision)
+            self._batches = [self._on_device(batch) for batch in batches(computation, job.batches, job.seed)]
+            self._step = device.compiled(self._make_step(), job.execution)
+        self._next = 0
+        self._last = 0
+        self._result: Any = self._batches[0][0] if len(computation.inputs) == 1 else self._batches[0][0][0]
+        self.wait()
+
+    def _make_step(self) -> training.Step:
+        if self._job.mode == "infer":
+            return training.infer_step(self._model)
+        if self._loss_of is None or self._optimizer is None:
+            raise Unsupported("this workload has no loss or optimizer, it cannot be trained", "use --mode infer")
+        return training.train_step(self._model, self._loss_of, self._optimizer)
+
+    def _on_device(self, batch: Batch) -> tuple[Any, Any]:
+        """The inputs (a tensor, or a list of several in order) and the target."""
+        inputs = [self._tensor(array) for array in batch.inputs.values()]
+        target = None if batch.target is None else self._tensor(batch.target, target=True)
+        return inputs[0] if len(inputs) == 1 else inputs, target
+
+    def _tensor(self, array: numpy.ndarray, target: bool = False) -> Any:
+        floating, integer = device.input_types(self._job.precision)
+        if target and floating.size < 4:
+            floating = tf.float32
+        if self._lone() and not target:
+            array = array[None]
+        kind = floating if array.dtype.kind == "f" else integer
+        return tf.identity(tf.constant(array.astype(kind.as_numpy_dtype)))
+
+    def _lone(self) -> bool:
+        """Whether a batch of one stands for no batch, since Keras' layers need one."""
+        return self._job.computation.batch is None and self._job.computation.network.kind not in layers.OPERATORS
+
+    def step(self) -> None:
+        inputs, target = self._batches[self._next]
+        self._last = self._next
+        self._next = (self._next + 1) % len(self._batches)
+        with self._scope:
+            self._result = self._step(inputs, target)
+
+    def wait(self) -> None:
+        with self._scope:
+            device.wait(self._result)
+
+    def loss(self) -> float:
+        if self._job.mode == "train":
+            return float(self._result)
+        if self._loss_of is None:
+            raise ValueError("the workload has no loss")
+        with self._scope:
+            return float(self._loss_of(self._batches[self._last][1], self._result))
+
+    def outputs(self) -> numpy.ndarray:
+        if self._job.mode == "train":
+            raise ValueError("outputs are kept in mode infer only")
+        array = self._result.numpy()
+        array = array[0] if self._lone() else array
+        return array if array.dtype.kind in "iu" else array.astype(numpy.float64)
+
+    def gradients(self) -> dict[str, numpy.ndarray]:
+        _, of_variables, of_inputs = self._gradients()
+        found = weights.read_gradients(self._weights, self._trained, of_variables)
+        for tensor, gradient in zip(self._job.computation.inputs, of_inputs, strict=True):
+            if not tensor.integer:
+                array = tf.convert_to_tensor(gradient).numpy().astype(numpy.float64)
+                found[f"inputs/{tensor.name}"] = array[0] if self._lone() else array
+        return found
+
+    def _gradients(self) -> tuple[Any, list[Any], list[Any]]:
+        """Of the next batch, through the model as it is; what the forward pass changes (running statistics, random states) is put back."""
+        if self._loss_of is None:
+            raise Unsupported("the workload has no loss, so it has no gradients")
+        with self._scope:
+            before = [tf.identity(variable) for variable in self._untrained]
+            found = training.all_gradients(
+                self._model, self._loss_of, self._optimizer, self._trained, *self._batches[self._next]
+            )
+            for variable, value in zip(self._untrained, before, strict=True):
+                variable.assign(value)
+        return found
+
+    def parameters(self) -> dict[str, numpy.ndarray]:
+        return weights.read(self._weights)
+
+    def load(self, parameters: Mapping[str, numpy.ndarray]) -> None:
+        with self._scope:
+            weights.load(self._weights, parameters)
+
+    def placement(self) -> dict[str, dict[str, list[str]]]:
+        inputs = [tensor for batch, _ in self._batches for tensor in (batch if isinstance(batch, list) else [batch])]
+        found = {
+            "parameters": _where([device.native(weight.variable) for weight in self._weights]),
+            "inputs": _where([*inputs, *(target for _, target in self._batches if target is not None)]),
+        }
+        if self._job.mode == "infer":
+            return {**found, "outputs": _where([self._result])}
+        outputs, gradients, _ = self._gradients()
+        return {**found, "outputs": _where([outputs]), "gradients": _where([tf.convert_to_tensor(g) for g in gradients])}
+
+    def memory(self) -> int | None:
+        return device.peak_memory(self._job.device)
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "optimizer": self._optimizer.class_name() if self._optimizer else None,
+            "layout": "channels last",
+            "threads": device.threads(),
+            "compilations": device.compile_count(self._step),
+            "graph_breaks": None if self._job.execution == "eager" else 0,
+            "deviations": self._optimizer.deviations() if self._optimizer else [],
+            "switches": self._switches,
+            "warnings": self._warnings.texts(),
+        }
+
+    def close(self) -> None:
+        self._warnings.close()
+        tf.keras.backend.clear_session()
+
+
+def _where(tensors: list[Any]) -> dict[str, list[str]]:
+    return {
+        "devices": sorted({device.device_name(tensor) for tensor in tensors}),
+        "types": sorted({tf.as_dtype(tensor.dtype).name for tensor in tensors}),
+    }
+
+
+class _Warnings(logging.Handler):
+    """Keeps what TensorFlow and Keras warn of, through Python's warnings or their loggers, from now until it is closed."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._texts: dict[str, None] = {}
+        self._loggers = [tf.get_logger(), logging.getLogger("absl")]
+        for logger in self._loggers:
+            logger.addHandler(self)
+        self._catcher = warnings.catch_warnings()
+        self._catcher.__enter__()
+        show = warnings.showwarning
+
+        def keep(message: Any, category: Any, filename: str, *rest: Any, **more: Any) -> None:
+            if any(part in filename for part in ("tensorflow", "keras")):
+                self._texts[f"{category.__name__}: {message}"] = None
+            show(message, category, filename, *rest, **more)
+
+        warnings.showwarning = keep
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._texts[f"{record.levelname}: {record.getMessage()}"] = None
+
+    def texts(self) -> list[str]:
+        return list(self._texts)
+
+    def close(self) -> None:
+        for logger in self._loggers:
+            logger.removeHandler(self)
+        self._catcher.__exit__()
+        super().close()

@@ -1,0 +1,316 @@
+"""What depends on the device and on the version of TensorFlow: finding, waiting, memory, precision switches, what is supported."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+
+from frameworks.contract import CellFailure, Unsupported
+from frameworks.tensorflow import FRAMEWORKS
+
+os.environ.update(FRAMEWORKS[0].environment)  # TensorFlow reads these when it loads, so also where nobody else has set them
+
+import tensorflow as tf  # noqa: E402
+
+POLICIES = {
+    "float32": "float32",
+    "tf32": "float32",
+    "float64": "float64",
+    "bfloat16": "bfloat16",
+    "float16": "float16",
+    "mixed_bfloat16": "mixed_bfloat16",
+    "mixed_float16": "mixed_float16",
+}
+"""The Keras dtype policy of each precision."""
+
+NAMES = {"cpu": "/device:CPU:0", "metal": "/device:GPU:0", "cuda": "/device:GPU:0"}
+
+TITLES = {"cpu": "the CPU", "metal": "Metal", "cuda": "CUDA"}
+
+_GPU = "metal" if sys.platform == "darwin" else "cuda"
+
+for _gpu in tf.config.list_physical_devices("GPU"):
+    with contextlib.suppress(RuntimeError, ValueError):  # the runtime has started already, or the plug-in does not know of it
+        tf.config.experimental.set_memory_growth(_gpu, True)
+tf.config.set_soft_device_placement(False)
+
+
+def version() -> tuple[int, int]:
+    """Major and minor version of TensorFlow."""
+    numbers = re.findall(r"\d+", tf.__version__)
+    return int(numbers[0]), int(numbers[1])
+
+
+def keras_version() -> tuple[int, int]:
+    """Major and minor version of the Keras behind ``tf.keras``."""
+    numbers = re.findall(r"\d+", _keras_version())
+    return int(numbers[0]), int(numbers[1])
+
+
+def _keras_version() -> str:
+    # The Keras of TensorFlow 2.9 to 2.12 says its version as tf.keras.__version__ alone; newer ones have the same attribute.
+    return str(getattr(tf.keras, "__version__", tf.__version__))
+
+
+def versions() -> dict[str, str]:
+    """Versions and builds that decide speed or results."""
+    found = {"tensorflow": tf.__version__, "keras": _keras_version(), "numpy": numpy.__version__}
+    build = tf.sysconfig.get_build_info()
+    for key in ("cuda_version", "cudnn_version"):
+        if build.get(key):
+            found[key.replace("_version", "")] = str(build[key])
+    if platform.system() == "Darwin":
+        found["macos"] = platform.mac_ver()[0]
+        from importlib import metadata
+
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found["tensorflow-metal"] = metadata.version("tensorflow-metal")
+    return found
+
+
+def available() -> dict[str, str]:
+    """The devices on which a small product of matrices comes out right, with their human names."""
+    return {device: _name(device) for device in dict.fromkeys(("cpu", _GPU)) if _computes(device)}
+
+
+def _computes(device: str) -> bool:
+    try:
+        with tf.device(NAMES[device]):
+            ones = tf.ones((2, 2))
+            return float(tf.reduce_sum(tf.matmul(ones, ones))) == 8.0
+    except Exception:  # a device that fails in any way is not available
+        return False
+
+
+def _name(device: str) -> str:
+    if device != "cpu":
+        with contextlib.suppress(Exception):  # not every plug-in answers
+            details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
+            return str(details["device_name"])
+        return f"Apple GPU ({platform.machine()})" if device == "metal" else "GPU"
+    return platform.processor() or platform.machine()
+
+
+def scope(device: str) -> Any:
+    """The context that a step runs in: everything on this device, an operator without a kernel for it is an error."""
+    return tf.device(NAMES[device])
+
+
+def wait(result: Any) -> None:
+    """Return when the step that gave this result, and everything enqueued before now, is done.
+
+    On the CPU a step has finished when its call returns: operators run synchronously, and a ``tf.function`` returns after the last of its
+    operators, assignments included. On a GPU the call returns when the kernels are in the device's one compute stream, in order:
+    ``sync_devices`` waits for that stream, and so does copying a number to the host that a kernel enqueued only now computes, which
+    is what remains for versions and plug-ins without it.
+    """
+    _synchronise()()
+    tf.reshape(result, [-1])[:1].numpy()
+
+
+@functools.lru_cache(maxsize=1)
+def _synchronise() -> Callable[[], None]:
+    function = getattr(tf.test.experimental, "sync_devices", None)  # since 2.12
+    if function is not None:
+        with contextlib.suppress(tf.errors.OpError):  # a plug-in may have no kernel for it
+            function()
+            return function  # type: ignore[no-any-return]
+    return lambda: None
+
+
+def reset_peak_memory(device: str) -> None:
+    """Forget the peak of what came before."""
+    if device != "cpu":
+        with contextlib.suppress(Exception):  # not in older versions, not in every plug-in
+            tf.config.experimental.reset_memory_stats("GPU:0")
+
+
+def peak_memory(device: str) -> int | None:
+    """Peak of device memory in bytes since the reset; None where TensorFlow does not tell: the CPU, plug-ins that keep no count."""
+    if device != "cpu":
+        with contextlib.suppress(Exception):
+            return int(tf.config.experimental.get_memory_info("GPU:0")["peak"]) or None
+    return None
+
+
+def set_threads(threads: int | None) -> None:
+    """Threads of one operator, and operators at a time, on the CPU; None leaves TensorFlow's own choice, one a core for both.
+
+    TensorFlow takes them only before it computes for the first time; later, another number is a :class:`CellFailure`.
+    """
+    if threads is None or tf.config.threading.get_intra_op_parallelism_threads() == threads:
+        return
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(threads)
+    except RuntimeError as error:
+        raise CellFailure(
+            "unsupported", f"TensorFlow has already started, its threads cannot be set to {threads} any more", "use a fresh process"
+        ) from error
+
+
+def threads() -> int:
+    """The threads that an operator on the CPU may use."""
+    chosen = int(tf.config.threading.get_intra_op_parallelism_threads())
+    if chosen:
+        return chosen
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def set_precision(precision: str, device: str) -> dict[str, Any]:
+    """Pin every switch that changes how a type is computed, and return all as they now read.
+
+    TensorFloat-32 is on in ``tf32`` alone, for products and convolutions alike. Half types are summed in float32. The variables of the
+    environment were pinned before TensorFlow was loaded.
+    """
+    tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
+    tf.config.optimizer.set_experimental_options({"auto_mixed_precision": False, "auto_mixed_precision_onednn_bfloat16": False})
+    tf.keras.backend.set_floatx("float64" if precision == "float64" else "float32")
+    tf.keras.mixed_precision.set_global_policy(POLICIES[precision])
+    options = tf.config.optimizer.get_experimental_options()
+    pinned = (name for name in FRAMEWORKS[0].environment if "FP" in name or "TF32" in name)
+    return {
+        "tensor_float_32_execution": tf.config.experimental.tensor_float_32_execution_enabled(),
+        "auto_mixed_precision": bool(options.get("auto_mixed_precision", False)),
+        "keras_policy": tf.keras.mixed_precision.global_policy().name,
+        "keras_floatx": tf.keras.backend.floatx(),
+        "soft_device_placement": tf.config.get_soft_device_placement(),
+        **{name: os.environ.get(name, "") for name in pinned},
+    }
+
+
+@contextlib.contextmanager
+def keras_defaults() -> Iterator[None]:
+    """Restore the global policy and float type at the end: layers keep what they were built with."""
+    policy, floatx = tf.keras.mixed_precision.global_policy(), tf.keras.backend.floatx()
+    try:
+        yield
+    finally:
+        tf.keras.backend.set_floatx(floatx)
+        tf.keras.mixed_precision.set_global_policy(policy)
+
+
+def types(precision: str) -> tuple[Any, Any]:
+    """The types of parameters and of computation in a precision."""
+    policy = POLICIES[precision]
+    compute = tf.as_dtype(policy.replace("mixed_", ""))
+    return (tf.float32 if policy.startswith("mixed_") else compute), compute
+
+
+def input_types(precision: str) -> tuple[Any, Any]:
+    """The types that inputs and targets are kept in: floating-point ones, and integers.
+
+    Integers are int64, since TensorFlow keeps int32 of a graph in host memory.
+    """
+    return types(precision)[0], tf.int64
+
+
+def native(variable: Any) -> tf.Variable:
+    """The ``tf.Variable`` of a Keras variable."""
+    return variable if isinstance(variable, tf.Variable) else variable._value if hasattr(variable, "_value") else variable.value
+
+
+def device_name(tensor: Any) -> str:
+    """Which of our devices a live tensor or variable is on."""
+    found = str(tensor.device or tensor.backing_device)
+    return _GPU if "GPU" in found else "cpu" if "CPU" in found else found
+
+
+def compiled(function: Callable[..., Any], execution: str) -> Any:
+    """The function as the execution runs it: as it is, as a graph, or as a graph that XLA compiles whole."""
+    if execution == "eager":
+        return function
+    return tf.function(function, jit_compile=True) if execution == "xla" else tf.function(function)
+
+
+def compile_count(function: Any) -> int:
+    """How often a compiled function was traced so far; 0 for one that is not compiled."""
+    return int(function.experimental_get_tracing_count()) if hasattr(function, "experimental_get_tracing_count") else 0
+
+
+def check_supported(device: str, precision: str, execution: str, mode: str) -> None:
+    """Raise :class:`Unsupported` for what this version on this device cannot do in either mode, proven by trying the product of two matrices."""
+    if device != "cpu" and (device != _GPU or not tf.config.list_physical_devices("GPU")):
+        raise Unsupported(f"TensorFlow {tf.__version__} finds no {TITLES.get(device, device)} device here", _device_remedy(device))
+    if precision == "tf32" and (device != "cuda" or _compute_capability() < (8, 0)):
+        raise Unsupported("TensorFloat-32 exists only on CUDA devices of compute capability 8.0 and above", "use --precision float32")
+    if precision == "float64" and device == "metal":
+        raise Unsupported("Metal has no float64", "use --precision float32")
+    compute = types(precision)[1]
+    try:
+        with scope(device):
+            ones = tf.cast(tf.ones((2, 2)), compute)
+            product = compiled(lambda a: tf.matmul(a, a), execution)(ones)
+            total = float(tf.cast(product[0, 0], tf.float32))
+    except (tf.errors.OpError, NotImplementedError, TypeError, ValueError) as error:
+        raise Unsupported(
+            f"TensorFlow {tf.__version__} cannot multiply in {compute.name} on {TITLES[device]} with execution {execution}: {first_line(error)}",
+            "use --execution graph" if execution == "xla" else "use --precision float32",
+        ) from error
+    if total != 2.0:
+        raise Unsupported(f"{TITLES[device]} computes 1 + 1 as {total} in {compute.name}", "use --precision float32")
+
+
+def _compute_capability() -> tuple[int, int]:
+    details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
+    return tuple(details.get("compute_capability", (0, 0)))
+
+
+def _device_remedy(device: str) -> str:
+    if device == "metal":
+        return "install tensorflow-metal beside a TensorFlow that it loads with, in a native arm64 Python on a Mac with an Apple GPU"
+    if device == "cuda":
+        return "install tensorflow[and-cuda] and a driver that it supports"
+    return "use --device cpu"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in its first line, bounded."""
+    text = str(getattr(error, "message", None) or error).strip()
+    return text.splitlines()[0][:300] if text else type(error).__name__
+
+
+def optimizer_class(kind: str) -> Any:
+    """The Keras class that people get for ``sgd``, ``adam`` or ``adamw``.
+
+    On Apple silicon the classes of Keras 2.11 to 2.15 are slow, and Keras itself tells people there to use the legacy ones.
+    """
+    module, name = tf.keras.optimizers, {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}[kind]
+    if (2, 11) <= keras_version() < (3, 0) and sys.platform == "darwin" and platform.machine() == "arm64":
+        module = module if kind == "adamw" else module.legacy
+    if not hasattr(module, name):
+        module = getattr(module, "experimental", module)
+    if not hasattr(module, name):
+        raise Unsupported(f"Keras {_keras_version()} has no {name}", "use TensorFlow 2.9 or later")
+    return getattr(module, name)
+
+
+def loss_scaling(optimizer: Any) -> tuple[Any, Callable[[Any], Any], Callable[[list[Any]], list[Any]], bool]:
+    """An optimizer that scales the loss as Keras recommends for mixed float16, how it scales, how it unscales, and whether it does so itself."""
+    wrapped = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
+    if hasattr(wrapped, "get_scaled_loss"):
+        return wrapped, wrapped.get_scaled_loss, wrapped.get_unscaled_gradients, False
+    return wrapped, wrapped.scale_loss, lambda gradients: [g / tf.cast(native(wrapped.dynamic_scale), g.dtype) for g in gradients], True
+
+
+def make_slots(optimizer: Any, variables: list[Any]) -> None:
+    """Create the optimizer's own variables now, since a compiled step must not."""
+    if hasattr(optimizer, "build"):
+        optimizer.build(variables)
+    else:
+        inner = getattr(optimizer, "inner_optimizer", optimizer)
+        _ = inner.iterations
+        inner._create_all_weights(variables)
+
+
+def leaves_cudnn(execution: str) -> dict[str, Any]:
+    """Arguments for a recurrent layer: XLA cannot compile cuDNN's, and only Keras 3 has a switch for it."""
+    return {"use_cudnn": False} if execution == "xla" and keras_version() >= (3, 0) else {}

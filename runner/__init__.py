@@ -1,0 +1,1 @@
+"""The parent process: it reads workloads, plans and launches cells, and writes tables. It imports no framework."""

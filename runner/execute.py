@@ -1,0 +1,224 @@
+"""A whole run: request, probe, plan, run file, rounds, report."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from frameworks import registry
+from frameworks.contract import to_json
+from runner import environment, runfile
+from runner.launch import Limits
+from runner.machine import awake, chip
+from runner.plan import Plan, Settings, estimated_seconds, make_plan
+from runner.probe import Found, probe
+from runner.progress import watch
+from runner.report import render
+from runner.request import Request, RequestError, resolve
+from runner.run import Runner
+
+SCHEMA = 1
+RESULT, TABLE, LOGS = "run.jsonl", "report.md", "logs"
+MEMORY_SHARE = 0.9  # of the machine that a child may hold where no limit is given
+
+
+def plan_only(request: Request) -> Plan:
+    """What would run, without starting anything: devices are taken as asked for, the CPU where nothing was said."""
+    facts = {name: registry.framework(name) for name in _frameworks(request)}
+    asked = resolve(request, list(facts))
+    return make_plan(asked.cases, facts, {}, _settings(request, asked.rounds, asked.budget))
+
+
+def dry_run(request: Request) -> str:
+    """The plan as text: every cell in the order of its first round, and a rough time."""
+    plan = plan_only(request)
+    lines = [f"{cell.label()}" for comparison in plan.comparisons for cell in plan.turns(comparison, 0)]
+    seconds = estimated_seconds(plan)
+    rounds, budget = plan.settings.rounds, plan.settings.budget
+    counts = f"{len(plan.cells)} cells in {len(plan.comparisons)} comparisons, {rounds} rounds, {budget:g} s timed each"
+    return "\n".join([*lines, "", *plan.skipped, counts, f"about {max(1, round(seconds / 60))} min, more where a step takes long"])
+
+
+def start(request: Request, folder: Path, command: list[str]) -> int:
+    """Run a request from its beginning, with its results in a new folder below ``folder``; the exit status."""
+    references = _frameworks(request)
+    asked = resolve(request, references)
+    settings = _settings(request, asked.rounds, asked.budget)
+    home = runfile.new_path(folder, datetime.now().astimezone())
+    found = probe(references, _pythons(request), request.environment, home / LOGS, sys.executable)
+    plan = _plan(asked.cases, found, settings)
+    header = _header(request, plan, found, command)
+    with runfile.RunFile.create(home / RESULT, header) as file:
+        return _carry_out(request, plan, found, file, home, {}, [], set())
+
+
+def resume(path: Path) -> int:
+    """Take up a run where it ended; what is there is kept, what is missing is measured."""
+    path = result_path(path)
+    with runfile.RunFile.open_for_resume(path) as file:
+        before = file.run
+        request = Request.from_json(_tilde(before.header["settings"]["request"], back=True))
+        references = _frameworks(request)
+        asked = resolve(request, references)
+        found = probe(references, _pythons(request), request.environment, path.parent / LOGS, sys.executable)
+        _same_place(before.header, found)
+        plan = _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
+        known = {cell["id"] for cell in before.cells}
+        now = {cell.id for cell in plan.cells}
+        if known != now:
+            file.append({"record": "cells", "cells": [cell.to_json() for cell in plan.cells if cell.id not in known], "retired": sorted(known - now)})
+        done = {cell.id: before.finished(cell.id) for cell in plan.cells}
+        failed = [cell.id for cell in plan.cells if before.failed(cell.id)]
+        return _carry_out(request, plan, found, file, path.parent, done, failed, before.given_up())
+
+
+def result_path(path: Path) -> Path:
+    """The run file that a person means who names it or its folder."""
+    return path / RESULT if path.is_dir() else path
+
+
+def _carry_out(
+    request: Request,
+    plan: Plan,
+    found: dict[str, Found],
+    file: runfile.RunFile,
+    home: Path,
+    done: dict[str, set[int]],
+    failed: list[str],
+    given_up: set[tuple[str, int]],
+) -> int:
+    total = len(plan.cells) * plan.settings.rounds - sum(len(rounds) for rounds in done.values())
+    limits = Limits(request.start_limit, request.silence_limit, request.total_limit, _memory_limit(request))
+    interrupted = False
+    with awake.awake() as held, watch(total) as progress, _terminate_is_interrupt():
+        for sentence in plan.skipped:
+            progress.say(sentence)
+        if held is False:
+            progress.say("caffeinate is missing: this Mac may fall asleep during the run")
+        runner = Runner(plan, found, file.append, progress, home / LOGS, limits, request.environment)
+        try:
+            runner.run(done, failed, given_up)
+        except KeyboardInterrupt:
+            interrupted = True
+    file.append({"record": "end", "reason": "interrupted" if interrupted else "complete"})
+    run = runfile.read(home / RESULT)
+    table = render(run, "markdown")
+    (home / TABLE).write_text(table, encoding="utf-8")
+    print(table)
+    print(f"Written to {home / TABLE} and {home / RESULT}", file=sys.stderr)
+    if interrupted:
+        print(f"Interrupted. To go on: h2h run --resume {home}", file=sys.stderr)
+        return 130
+    return 0 if run.all_ok() else 1
+
+
+def _frameworks(request: Request) -> list[str]:
+    references = [registry.portable(name) for name in request.frameworks] or registry.names()
+    for reference in references:
+        registry.framework(reference)
+    return references
+
+
+def _settings(request: Request, rounds: int | None, budget: float | None) -> Settings:
+    usual = Settings()
+    return Settings(
+        rounds=request.rounds or rounds or usual.rounds,
+        budget=request.budget or budget or usual.budget,
+        alone=request.alone,
+        threads=request.threads,
+        seed=request.seed,
+        checks=request.checks,
+    )
+
+
+def _plan(cases: Any, found: dict[str, Found], settings: Settings) -> Plan:
+    facts = {name: framework.facts for name, framework in found.items()}
+    working = {name: framework for name, framework in found.items() if framework.failure is None}
+    gpus = {name: framework.gpu for name, framework in working.items() if framework.gpu}
+    # A framework that is missing says nothing about the GPU: the others decide, and its row stands beside theirs.
+    if working and len(gpus) == len(working):
+        gpus |= {name: next((d for d in facts[name].devices if d != "cpu"), "gpu") for name in facts if name not in working}
+    plan = make_plan(cases, facts, gpus, settings)
+    if not plan.cells:
+        raise RequestError("; ".join(plan.skipped) or "nothing is left to run: no chosen framework has the chosen device")
+    return plan
+
+
+def _pythons(request: Request) -> dict[str, str]:
+    return {name: str(Path(path).expanduser().absolute()) for name, path in request.pythons.items()}
+
+
+def _memory_limit(request: Request) -> int:
+    import psutil
+
+    if request.memory_limit is not None:
+        return int(request.memory_limit * 2**30)
+    return int(psutil.virtual_memory().total * MEMORY_SHARE)
+
+
+def _header(request: Request, plan: Plan, found: dict[str, Found], command: list[str]) -> dict[str, Any]:
+    built = {name: _chosen(request, framework) for name, framework in found.items()}
+    return {
+        "record": "header",
+        "schema": SCHEMA,
+        "headtohead": metadata.version("headtohead"),
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "command": [_tilde(word) for word in command],
+        "seed": plan.settings.seed,
+        "settings": {**to_json(plan.settings), "request": _tilde(to_json(request))},
+        "machine": to_json(chip.describe()),
+        "frameworks": {framework.facts.name: framework.to_json() for framework in found.values()},
+        "environment": {found[name].facts.name: chosen for name, chosen in built.items()},
+        "withheld": sorted({name for name in environment.withheld(request.environment)}),
+        "cells": [cell.to_json() for cell in plan.cells],
+    }
+
+
+def _tilde(value: Any, *, back: bool = False) -> Any:
+    """The home folder in every text of a JSON value written as ``~``, since its path names a person; or read back."""
+    if isinstance(value, dict):
+        return {key: _tilde(item, back=back) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_tilde(item, back=back) for item in value]
+    if not isinstance(value, str):
+        return value
+    home = str(Path.home())
+    return value.replace("~", home, 1) if back and value.startswith("~/") else value if back else value.replace(home, "~")
+
+
+def _chosen(request: Request, framework: Found) -> dict[str, str]:
+    return dict(environment.chosen(framework.facts.environment, request.threads, request.environment))
+
+
+def _same_place(header: dict[str, Any], found: dict[str, Found]) -> None:
+    """Refuse to go on with other versions or on another machine: the rounds would not belong together."""
+    for name, framework in found.items():
+        before = header["frameworks"].get(framework.facts.name, {}).get("versions", {})
+        changed = [f"{key} was {before.get(key, 'missing')}, is {framework.versions.get(key, 'missing')}"
+                   for key in sorted({*before, *framework.versions}) if before.get(key) != framework.versions.get(key)]
+        if changed:
+            raise RequestError(f"{framework.facts.title} changed since the run began ({'; '.join(changed)}): start a new run")
+    machine = to_json(chip.describe())
+    for key in ("chip", "cores", "system"):
+        if header["machine"].get(key) != machine[key]:
+            raise RequestError(f"the run began on another machine ({key}: {header['machine'].get(key)}, here {machine[key]}): start a new run")
+
+
+@contextlib.contextmanager
+def _terminate_is_interrupt() -> Iterator[None]:
+    """A polite end from outside keeps results as Ctrl-C does."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

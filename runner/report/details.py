@@ -1,0 +1,87 @@
+"""The part of a markdown report below its tables: what was not ok, notes, and how it was measured."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+
+from runner.report import labels, numbers
+from runner.report.labels import Names
+from runner.report.rows import CellRow, Problem, Report
+from runner.report.text import code_block, escape
+
+
+def problems(report: Report, names: Names) -> Iterable[str]:
+    """``Not ok``: a numbered list, to which the tables refer."""
+    if report.problems:
+        cells = {cell.cell: cell for cell in report.cells()}
+        yield "### Not ok"
+        yield "\n".join(f"{problem.number}. {_problem(problem, names, cells)}" for problem in report.problems)
+
+
+def _problem(problem: Problem, names: Names, cells: Mapping[str, CellRow]) -> str:
+    befallen: dict[str, list[str]] = {}
+    for cell, rounds in problem.rounds.items():
+        befallen.setdefault(_rounds(rounds, cells[cell]), []).append(cell)
+    where = "; ".join(names.cells(ids) + when for when, ids in befallen.items())
+    reason = f": {escape(problem.reason)}" if problem.reason else ""
+    remedy = f" Remedy: {_stopped(escape(problem.remedy))}" if problem.remedy else ""
+    log = f" Log: {escape(problem.log)}" if problem.log else ""
+    return f"**{labels.status(problem.status)}**{_stopped(reason)} {where}.{remedy}{log}"
+
+
+def _rounds(rounds: Sequence[int], cell: CellRow) -> str:
+    """Which rounds failed, counted from 1, where others did not."""
+    if not rounds or not cell.rounds:
+        return ""
+    of = cell.rounds + cell.rounds_failed
+    return f", round{'s' if len(rounds) > 1 else ''} {', '.join(str(number + 1) for number in rounds)} of {of}"
+
+
+def notes(report: Report, names: Names) -> Iterable[str]:
+    """``Notes``: each once, with the cells that it is about."""
+    if report.notes:
+        yield "### Notes"
+        yield "\n".join(
+            f"- {note.code.replace('_', ' ').capitalize()}: {_stopped(escape(note.text))} {names.cells(note.cells)}."
+            for note in report.notes
+        )
+
+
+def how_measured(report: Report) -> Iterable[str]:
+    """Machine, versions, settings, and the command that does it again."""
+    header = report.header
+    machine = header.machine
+    cells = report.cells()
+    lines = [
+        f"Machine: {escape(machine.chip)}, {machine.cores} cores, {numbers.memory_text(machine.memory)}, {escape(machine.system)} "
+        f"{escape(machine.architecture)}, Python {escape(machine.python)}" + (f", GPU {escape(machine.gpu)}" if machine.gpu else "")
+    ]
+    for name, state in header.frameworks.items():
+        versions = ", ".join(f"{package} {version}" for package, version in state.versions.items())
+        threads = {cell.threads for cell in cells if cell.framework == name and cell.threads is not None}
+        said = escape(versions) if state.status == "ok" else f"{labels.status(state.status)}"
+        said += f"; CPU threads: {', '.join(str(count) for count in sorted(threads))}" if threads else ""
+        lines.append(f"{escape(state.title)}: {said}")
+    settings = {"seed": header.seed, **header.settings}
+    lines.append(f"headtohead {escape(header.headtohead)}: " + escape(", ".join(f"{name} {_value(v)}" for name, v in settings.items())))
+    if report.loads:
+        lines.append(f"Load average before the rounds: {numbers.span(report.loads)}")
+    if header.environment:
+        lines.append("Environment: " + escape(", ".join(f"{name}={value}" for name, value in header.environment.items())))
+    yield "### How it was measured"
+    yield "\n".join(f"- {line}" for line in lines)
+    yield "The same again:"
+    yield code_block(shlex.join(header.command))
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return " ".join(str(item) for item in value) or "none"
+    return "none" if value is None else str(value)
+
+
+def _stopped(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else text + "."

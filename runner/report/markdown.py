@@ -1,0 +1,175 @@
+"""The report as markdown, to be read in a terminal and pasted into a page: the same text for both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from tabulate import tabulate
+
+from runner.report import labels, numbers
+from runner.report.details import how_measured, notes, problems
+from runner.report.labels import Names
+from runner.report.rows import CellRow, Report, Table
+from runner.report.text import escape
+
+HEADINGS = {"train": "Training", "infer": "Inference"}
+
+Field = tuple[str, str, Callable[[CellRow], str]]  # header, alignment, text
+
+
+def render(report: Report) -> str:
+    """Title, tables by mode, what was not ok, notes, and how it was measured."""
+    names = Names(report)
+    marks = _marks(report)
+    parts = [_title(report)]
+    if not report.complete:
+        parts.append("**The run was interrupted or is still going on: what is missing is listed under “Not ok”.**")
+    for table in report.tables:
+        parts += [*_speed(table, names, marks), *_costs(table, names)]
+    parts += [*problems(report, names), *notes(report, names), *how_measured(report)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _title(report: Report) -> str:
+    machine = report.header.machine
+    used = any(cell.device != "cpu" and cell.rounds for cell in report.cells())
+    facts = [
+        machine.chip,
+        f"{machine.cores} cores",
+        numbers.memory_text(machine.memory),
+        machine.system,
+        *([machine.gpu] if machine.gpu and used else []),
+    ]
+    return f"## {date(report.header.started)}: {', '.join(escape(fact) for fact in facts)}"
+
+
+def date(started: str) -> str:
+    """The day of an ISO 8601 time; the text itself where it is none."""
+    try:
+        return f"{datetime.fromisoformat(started):%Y-%m-%d}"
+    except ValueError:
+        return escape(started)
+
+
+def _marks(report: Report) -> dict[str, str]:
+    """The numbers of a cell's problems as they stand behind its number: `` (1, 3)``."""
+    found: dict[str, list[str]] = {}
+    for problem in report.problems:
+        for cell in problem.rounds:
+            found.setdefault(cell, []).append(str(problem.number))
+    return {cell: f" ({', '.join(numbers)})" for cell, numbers in found.items()}
+
+
+# --- tables -------------------------------------------------------------------------------------------------------------
+
+
+def _speed(table: Table, names: Names, marks: dict[str, str]) -> Iterable[str]:
+    """How fast: throughput by column, and ratios to the first column."""
+    units = {cell.unit for cell in table.cells()}
+    unit = escape(units.pop()) if len(units) == 1 else "samples"
+    yield f"### {HEADINGS[table.mode]}: {unit} per second (more is better)"
+    keys = _keys(table, with_unit=unit == "samples")
+    rows = []
+    for row in table.rows:
+        any_cell = next(iter(row.values()))
+        line = [text(any_cell) for _, _, text in keys]
+        for position, column in enumerate(table.columns):
+            cell = row.get(column)
+            line.append(_throughput(cell, marks))
+            if position:
+                line.append(_ratio(cell))
+        rows.append(line)
+    headers = [header for header, _, _ in keys]
+    for position, column in enumerate(table.columns):
+        headers.append(names.column(column))
+        if position:
+            headers.append(names.ratio(table, column))
+    yield _grid(headers, [alignment for _, alignment, _ in keys] + ["right"] * (len(headers) - len(keys)), rows)
+    if said := _constants(table):
+        yield said
+    if table.means:
+        yield "\n".join(
+            f"- Geometric mean of {names.ratio(table, mean.column)}"
+            + (f" in {escape(mean.precision)}" if len(_precisions(table)) > 1 else "")
+            + f": **{numbers.ratio(mean.ratio)}** over {mean.finished} of {mean.of} rows"
+            for mean in table.means
+        )
+
+
+def _throughput(cell: CellRow | None, marks: dict[str, str]) -> str:
+    if cell is None:
+        return numbers.MISSING
+    if cell.samples_per_second is None:
+        return labels.status(cell.status if cell.status != "ok" else None) + marks.get(cell.cell, "")
+    around = "" if cell.spread is None else f" ±{numbers.percent(cell.spread)}"
+    return numbers.significant(cell.samples_per_second) + around + marks.get(cell.cell, "")
+
+
+def _ratio(cell: CellRow | None) -> str:
+    if cell is None or cell.ratio is None:
+        return numbers.MISSING
+    if cell.ratio_low is None:
+        return numbers.ratio(cell.ratio)
+    return f"{numbers.ratio(cell.ratio)} [{numbers.ratio(cell.ratio_low)}, {numbers.ratio(cell.ratio_high)}]"
+
+
+def _costs(table: Table, names: Names) -> Iterable[str]:
+    """What it takes to get there: times before the first steady step, and memory."""
+    measured = [cell for cell in table.cells() if cell.rounds]
+    if not measured:
+        return
+    first = numbers.time_unit(cell.first_step_seconds for cell in measured)
+    start = numbers.time_unit(_start(cell) for cell in measured)
+    device = numbers.memory_unit(cell.device_peak_bytes for cell in measured)
+    process = numbers.memory_unit(cell.process_peak_bytes for cell in measured)
+    fields: list[Field] = [
+        *_keys(table, with_unit=False),
+        ("framework", "left", lambda cell: names.column(cell.column)),
+        (f"first step, {first.name}", "right", lambda cell: first.text(cell.first_step_seconds)),
+        (f"import + build, {start.name}", "right", lambda cell: start.text(_start(cell))),
+        (f"device memory, {device.name}", "right", lambda cell: device.text(cell.device_peak_bytes)),
+        (f"process memory, {process.name}", "right", lambda cell: process.text(cell.process_peak_bytes)),
+        ("rounds × blocks", "right", lambda cell: f"{cell.rounds} × {numbers.significant(cell.blocks / cell.rounds)}"),
+    ]
+    yield f"### {HEADINGS[table.mode]}: start and memory (less is better)"
+    yield _grid([header for header, _, _ in fields], [side for _, side, _ in fields], [[f[2](cell) for f in fields] for cell in measured])
+
+
+def _start(cell: CellRow) -> float | None:
+    if cell.import_seconds is None or cell.build_seconds is None:
+        return None
+    return cell.import_seconds + cell.build_seconds
+
+
+def _keys(table: Table, *, with_unit: bool) -> list[Field]:
+    """The columns that say what a row is; what is the same in all rows is said below the table instead."""
+    keys: list[Field] = [("workload", "left", labels.workload)]
+    if any(cell.batch is not None for cell in table.cells()):
+        keys.append(("batch", "right", lambda cell: numbers.whole(cell.batch) if cell.batch is not None else "–"))
+    if len(_precisions(table)) > 1:
+        keys.append(("precision", "left", lambda cell: escape(cell.precision)))
+    if with_unit:
+        keys.append(("sample", "left", lambda cell: escape(cell.unit)))
+    return keys
+
+
+def _precisions(table: Table) -> list[str]:
+    return list(dict.fromkeys(cell.precision for cell in table.cells()))
+
+
+def _constants(table: Table) -> str:
+    """What is not in the table because all rows share it, and how its figures are to be read."""
+    precisions = _precisions(table)
+    said = [f"Precision {escape(precisions[0])}."] if len(precisions) == 1 else []
+    if any(cell.spread is not None for cell in table.cells()):
+        said.append("± is half the range over the rounds.")
+    if any(cell.ratio_low is not None for cell in table.cells()):
+        said.append("[…] is the 95 % interval of the ratio; above 1 the first-named is faster.")
+    elif any(cell.ratio is not None for cell in table.cells()):
+        said.append("A ratio above 1 means that the first-named is faster.")
+    return " ".join(said)
+
+
+def _grid(headers: Sequence[str], alignments: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return tabulate(rows, headers=headers, tablefmt="pipe", colalign=tuple(alignments), disable_numparse=True)

@@ -1,0 +1,319 @@
+"""From a run to a report: what each cell came to, how it compares, what went wrong, and what must be known about it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from frameworks.contract import Status
+from runner import statistics
+from runner.records import Cell, Header
+from runner.report.notes import CellNote, cell_notes
+from runner.runfile import Measured, Run
+
+MODES = ("train", "infer")
+_RESUME = "take the run up with --resume"
+
+
+class Column(NamedTuple):
+    """What stands side by side in a table."""
+
+    framework: str
+    device: str
+    execution: str
+
+
+class RowKey(NamedTuple):
+    """What rivals have in common; only what is equal in all of it shares a ratio."""
+
+    comparison: str
+    workload: str
+    variant: tuple[tuple[str, Any], ...]
+    batch: int | None
+    precision: str
+    unit: str
+    computation: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellRow:
+    """A cell and what it came to, unrounded and flat: these names are those of the CSV and JSON reports.
+
+    Times are medians over the rounds that were ok, peaks of memory the highest of them. ``spread`` is relative. ``ratio`` says how many
+    times as fast the cell is as the cell ``ratio_to``, which itself has none. ``rounds`` were ok and ``rounds_failed`` were not;
+    ``status`` is ``ok`` if any was. ``blocks`` are all those of the ok rounds.
+    """
+
+    cell: str
+    comparison: str
+    workload: str
+    variant: dict[str, Any]
+    batch: int | None
+    mode: str
+    precision: str
+    framework: str
+    device: str
+    execution: str
+    unit: str
+    computation: str
+    parameters: int
+    trainable: int
+    operations: int
+    status: Status
+    reason: str
+    remedy: str
+    rounds: int
+    rounds_failed: int
+    blocks: int
+    alone: bool
+    seconds_per_step: float | None
+    samples_per_second: float | None
+    spread: float | None
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    ratio_rounds: int | None = None
+    ratio_to: str | None = None
+    import_seconds: float | None
+    build_seconds: float | None
+    first_step_seconds: float | None
+    warm_up_seconds: float | None
+    device_peak_bytes: float | None
+    process_peak_bytes: float | None
+    loss_first: float | None
+    loss_last: float | None
+    optimizer: str | None
+    layout: str | None
+    threads: int | None
+    graph_breaks: int | None
+    compilations: int | None
+    timed_compilations: int | None
+
+    @property
+    def column(self) -> Column:
+        return Column(self.framework, self.device, self.execution)
+
+    @property
+    def key(self) -> RowKey:
+        return RowKey(self.comparison, self.workload, tuple(self.variant.items()), self.batch, self.precision, self.unit, self.computation)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The geometric mean of a column's ratios at one precision, over ``finished`` of ``of`` rows."""
+
+    mode: str
+    precision: str
+    column: Column
+    ratio_to: Column
+    ratio: float
+    finished: int
+    of: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells of one mode: rows of rivals by column; a column may lack in a row."""
+
+    mode: str
+    columns: tuple[Column, ...]
+    rows: tuple[dict[Column, CellRow], ...]
+    means: tuple[Mean, ...]
+
+    def cells(self) -> Iterable[CellRow]:
+        """All cells, row by row."""
+        for row in self.rows:
+            yield from row.values()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that was not ok, with the cells and rounds (from 0; none where no round was begun) that it befell."""
+
+    number: int
+    status: Status
+    reason: str
+    remedy: str
+    rounds: dict[str, tuple[int, ...]]
+    log: str | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that the three formats print; they differ only in how."""
+
+    header: Header
+    tables: tuple[Table, ...]
+    problems: tuple[Problem, ...]
+    notes: tuple[CellNote, ...]
+    complete: bool
+    loads: tuple[float, ...]
+
+    def cells(self) -> list[CellRow]:
+        """All cells in the order of the tables."""
+        return [cell for table in self.tables for cell in table.cells()]
+
+
+def report(run: Run) -> Report:
+    """Derive the report of a run; nothing but the run decides it."""
+    rounds: dict[str, list[Measured]] = {cell.id: [] for cell in run.header.cells}
+    for measured in sorted(run.rounds, key=lambda measured: measured.round):
+        rounds[measured.cell].append(measured)
+    complete = run.end is not None and run.end.reason == "complete"
+    cells = list({cell.id: cell for cell in run.header.cells}.values())
+    begun: dict[str, list[int]] = {}
+    for start in run.unfinished():
+        for id in start.cells:
+            begun.setdefault(id, []).append(start.round)
+    failures = {cell.id: _failures(cell, rounds[cell.id], begun.get(cell.id, []), run.header) for cell in cells}
+    rows = [_row(cell, rounds[cell.id], failures[cell.id]) for cell in cells]
+    tables = tuple(_table(mode, [row for row in rows if row.mode == mode], rounds) for mode in MODES if any(r.mode == mode for r in rows))
+    return Report(
+        header=run.header,
+        tables=tables,
+        problems=_problems(cells, failures),
+        notes=cell_notes(run.header, cells, rounds),
+        complete=complete,
+        loads=tuple(measured.load for measured in run.rounds if measured.load is not None),
+    )
+
+
+# --- cells --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Failure:
+    round: int | None
+    status: Status
+    reason: str
+    remedy: str
+    log: str | None = None
+
+
+def _failures(cell: Cell, rounds: Sequence[Measured], begun: Sequence[int], header: Header) -> list[_Failure]:
+    """What was not ok with one cell, in the order of its rounds; ``begun`` are those without a result."""
+    failures = [_Failure(m.round, m.status, m.reason, m.remedy, m.log) for m in rounds if not m.ok]
+    failures += [_Failure(number, "interrupted", "the round was begun and has no result", _RESUME) for number in sorted(begun)]
+    if rounds or failures:
+        return failures
+    state = header.frameworks.get(cell.framework)
+    if state is not None and state.status != "ok":
+        return [_Failure(None, state.status, state.reason, state.remedy)]
+    return [_Failure(None, "interrupted", "the turn of this cell never came", _RESUME)]
+
+
+def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -> CellRow:
+    good = [measured for measured in rounds if measured.ok]
+    times = [measured.seconds_per_step for measured in good if measured.seconds_per_step is not None]
+    seconds = _median(times)
+    worst = None if good or not failures else failures[-1]
+    facts = good[-1].facts if good else {}
+    return CellRow(
+        **{**{f.name: getattr(cell, f.name) for f in dataclasses.fields(cell) if f.name != "id"}, "variant": dict(cell.variant)},
+        cell=cell.id,
+        status=worst.status if worst else "ok",
+        reason=worst.reason if worst else "",
+        remedy=worst.remedy if worst else "",
+        rounds=len(good),
+        rounds_failed=sum(failure.round is not None for failure in failures),
+        blocks=sum(measured.blocks for measured in good),
+        alone=any(measured.alone for measured in good),
+        seconds_per_step=seconds,
+        samples_per_second=None if seconds is None else (cell.batch or 1) / seconds,
+        spread=statistics.spread(times),
+        import_seconds=_median(m.import_seconds for m in good),
+        build_seconds=_median(m.build_seconds for m in good),
+        first_step_seconds=_median(m.first_step_seconds for m in good),
+        warm_up_seconds=_median(m.warm_up_seconds for m in good),
+        device_peak_bytes=_highest(m.device_peak for m in good),
+        process_peak_bytes=_highest(m.process_peak for m in good),
+        loss_first=good[0].loss_first if good else None,
+        loss_last=good[0].loss_last if good else None,
+        optimizer=facts.get("optimizer"),
+        layout=facts.get("layout"),
+        threads=facts.get("threads"),
+        graph_breaks=facts.get("graph_breaks"),
+        compilations=facts.get("compilations"),
+        timed_compilations=_highest(m.facts.get("timed_compilations") for m in good),
+    )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median_of(known) if known else None
+
+
+def _highest(values: Iterable[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+# --- tables -------------------------------------------------------------------------------------------------------------
+
+
+def _table(mode: str, cells: Sequence[CellRow], rounds: dict[str, list[Measured]]) -> Table:
+    columns = tuple(dict.fromkeys(cell.column for cell in cells))
+    grouped: dict[tuple[RowKey, int], dict[Column, CellRow]] = {}
+    for cell in cells:
+        repeat = 0
+        while cell.column in grouped.setdefault((cell.key, repeat), {}):
+            repeat += 1  # differs in something that no column shows; a row of its own rather than none
+        grouped[cell.key, repeat][cell.column] = cell
+    rows = tuple(_compared(columns, row, rounds) for row in grouped.values())
+    return Table(mode, columns, rows, tuple(_means(mode, columns, rows)))
+
+
+def _compared(columns: Sequence[Column], row: dict[Column, CellRow], rounds: dict[str, list[Measured]]) -> dict[Column, CellRow]:
+    """The cells of a row in the order of the columns, each but the first with its ratio to the first."""
+    ordered = {column: row[column] for column in columns if column in row}
+    first = row.get(columns[0])
+    for column in columns[1:]:
+        if first is None or column not in row:
+            continue
+        found = statistics.speed_ratio(_times(rounds[first.cell]), _times(rounds[row[column].cell]))
+        if found is not None:
+            ordered[column] = dataclasses.replace(
+                row[column],
+                ratio=found.value,
+                ratio_low=found.low,
+                ratio_high=found.high,
+                ratio_rounds=found.rounds,
+                ratio_to=first.cell,
+            )
+    return ordered
+
+
+def _times(rounds: Iterable[Measured]) -> dict[int, float]:
+    return {m.round: m.seconds_per_step for m in rounds if m.ok and m.seconds_per_step is not None}
+
+
+def _means(mode: str, columns: Sequence[Column], rows: Sequence[dict[Column, CellRow]]) -> Iterable[Mean]:
+    by_precision: dict[str, list[dict[Column, CellRow]]] = {}
+    for row in rows:
+        by_precision.setdefault(next(iter(row.values())).precision, []).append(row)
+    for precision, some in by_precision.items():
+        for column in columns[1:]:
+            mean = statistics.geometric_mean([row[column].ratio if column in row else None for row in some])
+            if mean.value is not None and mean.finished > 1:
+                yield Mean(mode, precision, column, columns[0], mean.value, mean.finished, mean.of)
+
+
+# --- problems -------------------------------------------------------------------------------------------------------------
+
+
+def _problems(cells: Sequence[Cell], failures: dict[str, list[_Failure]]) -> tuple[Problem, ...]:
+    """Failures that tell the same of the same framework, device and execution, together and numbered."""
+    together: dict[tuple[Any, ...], dict[str, list[int]]] = {}
+    logs: dict[tuple[Any, ...], str | None] = {}
+    for cell in cells:
+        for failure in failures[cell.id]:
+            key = (cell.framework, cell.device, cell.execution, failure.status, failure.reason, failure.remedy)
+            numbers = together.setdefault(key, {}).setdefault(cell.id, [])
+            logs.setdefault(key, failure.log)
+            if failure.round is not None:
+                numbers.append(failure.round)
+    return tuple(
+        Problem(number, key[3], key[4], key[5], {cell: tuple(numbers) for cell, numbers in rounds.items()}, logs[key])
+        for number, (key, rounds) in enumerate(together.items(), start=1)
+    )

@@ -1,0 +1,289 @@
+"""The loop over a plan: rounds of rivals that take turns, each result written the moment it is there."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from frameworks.contract import CellFailure, to_json
+from runner import diagnosis, environment
+from runner.launch import Child, Limits
+from runner.machine import conditions
+from runner.plan import BLOCKS, Cell, Comparison, Plan
+from runner.probe import Found
+from runner.progress import Progress
+
+ROOM = 1.3  # a rival is given this many times the memory of the first before it is started beside it
+
+
+@dataclass
+class Contestant:
+    """One cell in one round: its child while that lives, and what is known of it so far."""
+
+    cell: Cell
+    position: int
+    alone: bool
+    child: Child | None = None
+    failure: CellFailure | None = None
+    prepare: dict[str, float] = field(default_factory=dict)
+    blocks: list[dict[str, float]] = field(default_factory=list)
+    loss: dict[str, float | None] = field(default_factory=lambda: {"first": None, "last": None})
+    memory: dict[str, int | None] = field(default_factory=lambda: {"device_peak": None, "process_peak": None})
+    facts: dict[str, Any] = field(default_factory=dict)
+    placement: dict[str, Any] = field(default_factory=dict)
+    notes: list[dict[str, str]] = field(default_factory=list)
+    conditions: dict[str, Any] = field(default_factory=dict)
+    resident: int | None = None
+
+    @property
+    def running(self) -> bool:
+        return self.child is not None and self.failure is None
+
+    @property
+    def timed_seconds(self) -> float:
+        return sum(block["seconds"] for block in self.blocks)
+
+    def note(self, code: str, text: str) -> None:
+        self.notes.append({"code": code, "text": text})
+
+
+class Runner:
+    """Carries out a plan. ``write`` appends a record to the run file and returns when it is on the disk."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        found: Mapping[str, Found],
+        write: Callable[[Mapping[str, Any]], None],
+        progress: Progress,
+        logs: Path,
+        limits: Limits,
+        extra_environment: Mapping[str, str],
+    ) -> None:
+        self.plan, self.found, self.write, self.progress = plan, found, write, progress
+        self.logs, self.limits, self.extra_environment = logs, limits, extra_environment
+        self._began = time.monotonic()
+        self._crowded: set[str] = set()  # comparisons whose rivals do not fit beside each other
+        self._failed: set[str] = set()  # cells that are not tried again
+
+    def run(self, done: Mapping[str, Set[int]], failed: Iterable[str], given_up: Set[tuple[str, int]]) -> None:
+        """All rounds, each over all comparisons, so that a run that is stopped has treated them alike.
+
+        ``done`` holds the rounds already measured by cell, ``failed`` cells that have failed, ``given_up`` rounds of a comparison
+        during which the runner itself was killed twice.
+        """
+        self._failed.update(failed)
+        for round_number in range(self.plan.settings.rounds):
+            for comparison in self.plan.comparisons:
+                cells = [
+                    cell
+                    for cell in self.plan.turns(comparison, round_number)
+                    if cell.id not in self._failed and round_number not in done.get(cell.id, ())
+                ]
+                if cells:
+                    self._round(comparison, cells, round_number, (comparison.id, round_number) in given_up)
+
+    def _round(self, comparison: Comparison, cells: list[Cell], number: int, given_up: bool) -> None:
+        contestants = [Contestant(cell, position, self._is_alone(comparison)) for position, cell in enumerate(cells)]
+        for contestant in contestants:
+            contestant.failure = self._foreseen(contestant.cell, given_up)
+        startable = [contestant for contestant in contestants if contestant.failure is None]
+        for contestant in contestants:
+            if contestant.failure is not None:
+                self._record(contestant, number, None)
+        if not startable:
+            return
+        self.write({"record": "started", "comparison": comparison.id, "round": number, "cells": [c.cell.id for c in startable]})
+        private = Path(tempfile.mkdtemp(prefix="h2h-"))
+        try:
+            waiting = startable
+            while waiting:
+                waiting = self._together(comparison, waiting, number, private)
+        finally:
+            for contestant in startable:
+                if contestant.child is not None:
+                    contestant.child.close()
+            shutil.rmtree(private, ignore_errors=True)
+
+    def _together(self, comparison: Comparison, contestants: list[Contestant], number: int, private: Path) -> list[Contestant]:
+        """Prepare and measure as many as fit beside each other; returns those that must have a turn of their own."""
+        ready: list[Contestant] = []
+        later: list[Contestant] = []
+        for contestant in contestants:
+            crowded = bool(ready) and (self._is_alone(comparison) or not self._room(ready))
+            if crowded:
+                self._crowded.add(comparison.id)
+                later.append(contestant)
+                continue
+            self._prepare(contestant, number, private)
+            if ready and contestant.failure is not None and contestant.failure.status == "out_of_memory":
+                self._crowded.add(comparison.id)
+                self._end(contestant)
+                contestant.failure = None
+                later.append(contestant)
+            elif contestant.running:
+                ready.append(contestant)
+            else:
+                self._record(contestant, number, self._end(contestant))
+        for contestant in (*ready, *later):
+            contestant.alone = self._is_alone(comparison)
+        self._take_turns(ready, number)
+        for contestant in ready:
+            self._finish(contestant, number)
+        return later
+
+    def _is_alone(self, comparison: Comparison) -> bool:
+        return self.plan.settings.alone or comparison.id in self._crowded
+
+    def _foreseen(self, cell: Cell, given_up: bool) -> CellFailure | None:
+        """Why a cell need not be started at all."""
+        found = self.found[cell.framework]
+        if found.failure is not None:
+            return found.failure
+        if cell.execution not in found.facts.executions:
+            have = ", ".join(found.facts.executions)
+            return CellFailure("unsupported", f"{cell.title} has no execution {cell.execution}", f"it has {have}")
+        if cell.device not in found.devices:
+            have = ", ".join(found.devices) or "none"
+            return CellFailure("unsupported", f"{cell.title} finds no device {cell.device} on this machine", f"it finds {have}")
+        if given_up:
+            return CellFailure(
+                "interrupted", "the whole run ended twice while this was measured", "it may take the machine down: run it by itself"
+            )
+        return None
+
+    def _room(self, ready: list[Contestant]) -> bool:
+        needed = max((contestant.resident or 0) for contestant in ready) * ROOM
+        available = conditions.now()["memory_available"]
+        return available is None or available > needed
+
+    # --- one contestant ------------------------------------------------------------------------------------------------
+
+    def _prepare(self, contestant: Contestant, number: int, private: Path) -> None:
+        cell = contestant.cell
+        found = self.found[cell.framework]
+        folder = private / f"{contestant.position}-{cell.id}"
+        variables = environment.build(folder, found.facts.environment, cell.job.threads, self.extra_environment)
+        contestant.conditions = {"before": conditions.now()}
+        try:
+            contestant.child = Child(
+                {"job": to_json(cell.job)},
+                folder=folder,
+                log=self._log(cell, number),
+                environment=variables,
+                python=found.python,
+                limits=self.limits,
+            )
+            self._follow(contestant, number)
+        except CellFailure as failure:
+            contestant.failure = failure
+
+    def _follow(self, contestant: Contestant, number: int) -> None:
+        """Take in the events of the preparation until the child is ready."""
+        assert contestant.child is not None
+        while True:
+            event = contestant.child.event()
+            data = event.data
+            if event.kind == "phase":
+                self.progress.doing(contestant.cell, number, data["name"])
+            elif event.kind == "imported":
+                contestant.prepare["import"] = data["seconds"]
+            elif event.kind == "built":
+                contestant.prepare["build"] = data["seconds"]
+                contestant.facts = data["facts"]
+            elif event.kind == "first_step":
+                contestant.prepare["first_step"] = data["seconds"]
+                contestant.loss["first"] = data["loss"]
+                contestant.placement = data["placement"]
+            elif event.kind == "warm_up_block":
+                self.progress.doing(contestant.cell, number, "warm-up")
+            elif event.kind == "ready":
+                contestant.prepare["warm_up"] = data["seconds"]
+                contestant.resident = data["resident"]
+                if not data["steady"]:
+                    contestant.note("not_steady", f"speed had not settled after {data['seconds']:.0f} s of warm-up")
+                return
+
+    def _take_turns(self, ready: list[Contestant], number: int) -> None:
+        """One block at a time, A B B A, until each has its blocks and its budget."""
+        turn = 0
+        while any(self._wants_more(contestant) for contestant in ready):
+            for contestant in ready if turn % 2 == 0 else reversed(ready):
+                if contestant.running:
+                    self._block(contestant, number)
+            turn += 1
+
+    def _wants_more(self, contestant: Contestant) -> bool:
+        enough = len(contestant.blocks) >= BLOCKS and contestant.timed_seconds >= self.plan.settings.budget
+        return contestant.running and not enough
+
+    def _block(self, contestant: Contestant, number: int) -> None:
+        assert contestant.child is not None
+        self.progress.doing(contestant.cell, number, f"block {len(contestant.blocks) + 1}")
+        try:
+            contestant.child.order("block")
+            data = contestant.child.expect("block").data
+        except CellFailure as failure:
+            contestant.failure = failure
+            return
+        at = round(time.monotonic() - self._began, 3)
+        contestant.blocks.append({"steps": data["steps"], "seconds": data["seconds"], "at": at})
+        contestant.loss["last"] = data["loss"]
+
+    def _finish(self, contestant: Contestant, number: int) -> None:
+        if contestant.running:
+            assert contestant.child is not None
+            try:
+                data = contestant.child.finish().data
+                contestant.facts = data["facts"]
+                contestant.memory = {"device_peak": data["device_peak"], "process_peak": data["process_peak"]}
+            except CellFailure as failure:
+                contestant.failure = failure
+        status = self._end(contestant)
+        self._record(contestant, number, status)
+
+    def _end(self, contestant: Contestant) -> int | None:
+        if contestant.child is None:
+            return 0
+        child, contestant.child = contestant.child, None
+        return child.close()
+
+    def _record(self, contestant: Contestant, number: int, exit_status: int | None) -> None:
+        """Write one line. The result comes first: what happened at exit is a note on it and not a reason to lose it."""
+        cell, failure = contestant.cell, contestant.failure
+        if failure is not None:
+            self._failed.add(cell.id)
+        elif (at_exit := diagnosis.at_exit(exit_status)) is not None:
+            contestant.note("exit_crash", at_exit)
+        contestant.conditions["after"] = conditions.now()
+        log = self._log(cell, number)
+        self.write(
+            {
+                "record": "round",
+                "cell": cell.id,
+                "round": number,
+                "position": contestant.position,
+                "alone": contestant.alone,
+                "status": "ok" if failure is None else failure.status,
+                "reason": "" if failure is None else failure.reason,
+                "remedy": "" if failure is None else failure.remedy,
+                "notes": contestant.notes,
+                "prepare": contestant.prepare,
+                "blocks": contestant.blocks,
+                "memory": contestant.memory,
+                "loss": contestant.loss,
+                "facts": contestant.facts,
+                "placement": contestant.placement,
+                "conditions": contestant.conditions,
+                "log": f"{log.parent.name}/{log.name}" if log.exists() else None,
+            }
+        )
+        self.progress.finished(cell)
+
+    def _log(self, cell: Cell, number: int) -> Path:
+        return self.logs / f"{cell.case.workload}-{cell.mode}-{cell.name}-{cell.id}-{number + 1}.log"
