@@ -93,7 +93,7 @@ def reset_peak_memory(device: str) -> None:
 
 
 def peak_memory(device: str) -> int | None:
-    """Peak of device memory in bytes since the reset; None where PyTorch keeps no peak: MPS tells what is allocated now, the CPU nothing."""
+    """Peak of device memory in bytes since the reset; None where PyTorch keeps none: MPS tells what is allocated now, the CPU nothing."""
     return int(torch.cuda.max_memory_allocated()) if device == "cuda" else None
 
 
@@ -149,10 +149,9 @@ def numpy_name(kind: torch.dtype) -> str:
 
 
 def autocast(precision: str, device: str) -> contextlib.AbstractContextManager[Any]:
-    """The context that a step of this precision computes in."""
-    if precision in AUTOCAST:
-        return torch.autocast(device, dtype=AUTOCAST[precision])
-    return contextlib.nullcontext()
+    """The context that a step of a mixed precision computes in."""
+    context: contextlib.AbstractContextManager[Any] = torch.autocast(device, dtype=AUTOCAST[precision])
+    return context
 
 
 def grad_scaler(device: str) -> Any:
@@ -248,7 +247,9 @@ def _check_mixed(device: str, precision: str, mode: str) -> None:
             "use --precision float32",
         )
     if precision == "mixed_float16" and mode == "train" and not _scales_losses(device):
-        raise Unsupported(f"the loss scaler of PyTorch {torch.__version__} does not work on {TITLES[device]}", "use --precision mixed_bfloat16")
+        raise Unsupported(
+            f"the loss scaler of PyTorch {torch.__version__} does not work on {TITLES[device]}", "use --precision mixed_bfloat16"
+        )
 
 
 def _scales_losses(device: str) -> bool:

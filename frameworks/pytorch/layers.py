@@ -3,6 +3,7 @@ channels first."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +32,6 @@ class Building:
 
     inputs: Mapping[str, Layout]
     dropout: bool
-    batched: bool
     grouped_attention: bool
     layout: Layout = LAST
     path: str = ""
@@ -40,9 +40,7 @@ class Building:
 
     def at(self, path: str, layout: Layout) -> Building:
         """The same for another layer."""
-        return Building(
-            self.inputs, self.dropout, self.batched, self.grouped_attention, layout, path, bindings=self.bindings, embeddings=self.embeddings
-        )
+        return dataclasses.replace(self, layout=layout, path=path)
 
     def bind(self, name: str, module: nn.Module, attribute: str, conversion: Conversion = weights.AS_IT_IS) -> None:
         """Say where a parameter of the layer at hand is kept."""
@@ -56,7 +54,7 @@ def build(computation: Computation, *, dropout: bool, grouped_attention: bool) -
     """The model of a computation, on the CPU in float32. Inputs go to it in their order, with a batch as the first axis."""
     network = computation.network
     names = tuple(tensor.name for tensor in computation.inputs)
-    building = Building(input_layouts(network, names), dropout, computation.batch is not None, grouped_attention)
+    building = Building(input_layouts(network, names), dropout, grouped_attention)
     module, layout = _node(network, building.at("", building.inputs[names[0]]))
     if isinstance(module, modules.TakesInputs):
         module = modules.OfInputs(module)
@@ -72,7 +70,16 @@ def _node(node: Node, building: Building) -> Built:
         before = conversion(node.takes[0] if node.takes else (), given, wanted)
         given = wanted
     module, layout = BUILDERS[node.kind](node, building.at(path, given))
-    return (nn.Sequential(*before, module) if before else module), layout
+    return _chain([*before, module]), layout
+
+
+def _chain(parts: list[nn.Module]) -> nn.Module:
+    """Parts in a row, a single one as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    if any(isinstance(part, modules.TakesInputs) for part in parts):
+        return modules.SequenceOfInputs(parts)
+    return nn.Sequential(*parts)
 
 
 # --- structures -------------------------------------------------------------------------------------------------------
@@ -118,12 +125,7 @@ def _plain(layout: Layout) -> Layout:
 
 
 def _converted(module: nn.Module, node: Node, given: Layout, wanted: Layout) -> nn.Module:
-    after = conversion(node.gives, given, wanted)
-    if not after:
-        return module
-    if isinstance(module, modules.TakesInputs):
-        return modules.SequenceOfInputs([module, *after])
-    return nn.Sequential(module, *after)
+    return _chain([module, *conversion(node.gives, given, wanted)])
 
 
 def _input(node: Node, building: Building) -> Built:
@@ -283,11 +285,14 @@ def _flatten(node: Node, building: Building) -> Built:
 
 
 def _reshape(node: Node, building: Building) -> Built:
-    """A gate of one pixel, as ``[1, 1, c]``, is channels first as it stands; anything else is reshaped channels last."""
+    """The elements in channels-last order. A single pixel, as the ``[1, 1, c]`` of a gate, is then as well channels first."""
+    parts = conversion(node.takes[0], building.layout, LAST)
+    if len(node.takes[0]) > 1:
+        parts.append(nn.Flatten())
     *leading, channels = node.gives
-    if leading and all(extent == 1 for extent in leading):
-        return _from_last(node, building, nn.Unflatten(1, (channels, *leading)), flatten=True), FIRST
-    return _from_last(node, building, nn.Unflatten(1, tuple(node.gives)), flatten=True), LAST
+    first = bool(leading) and all(extent == 1 for extent in leading)
+    parts.append(nn.Unflatten(1, (channels, *leading) if first else tuple(node.gives)))
+    return _chain(parts), FIRST if first else LAST
 
 
 def _tokens(node: Node, building: Building) -> Built:
@@ -300,14 +305,6 @@ def _select_token(node: Node, building: Building) -> Built:
 
 def _mean_tokens(node: Node, building: Building) -> Built:
     return modules.Mean(2 if building.layout.first else 1), LAST
-
-
-def _from_last(node: Node, building: Building, layer: nn.Module, *, flatten: bool) -> nn.Module:
-    """A layer on the flattened elements in channels-last order."""
-    before = conversion(node.takes[0], building.layout, LAST)
-    if flatten and len(node.takes[0]) > 1:
-        before = [*before, nn.Flatten()]
-    return nn.Sequential(*before, layer) if before else layer
 
 
 def _attention(node: Node, building: Building) -> Built:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy
-from torch import Tensor, nn
+from torch import nn
 
 from frameworks.contract import Node, Shape
+from frameworks.pytorch import modules
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,16 @@ FIRST = Layout(first=True)
 WANTED = {
     **dict.fromkeys(("conv1d", "conv2d", "depthwise_conv2d", "conv2d_transpose", "batch_norm", "group_norm"), FIRST),
     **dict.fromkeys(("max_pool2d", "avg_pool2d", "global_avg_pool2d", "upsample2d"), FIRST),
-    **dict.fromkeys(("position_embedding", "class_token", "layer_norm", "rms_norm", "attention", "unembedding", "lstm", "gru"), LAST),
-    **dict.fromkeys(("embedding", "copy", "reduce_sum"), LAST),
+    **dict.fromkeys(("dense", "embedding", "position_embedding", "class_token", "layer_norm", "rms_norm", "attention"), LAST),
+    **dict.fromkeys(("unembedding", "lstm", "gru", "matmul", "copy", "reduce_sum"), LAST),
 }
 """The layout that PyTorch's own class for a layer takes. What is not named here takes any."""
 
-CARRIES_FLATTENED = ("sequence", "dense", "dropout", "flatten", "relu", "relu6", "leaky_relu", "gelu", "silu", "sigmoid", "tanh", "hard_swish")
-"""What can be given a value in flattened channels-first order: element-wise layers pass it on, ``dense`` ends it."""
+CARRIES_FLATTENED = (
+    *("sequence", "input", "flatten", "dropout", "dense"),
+    *("relu", "relu6", "leaky_relu", "gelu", "silu", "sigmoid", "tanh", "hard_swish", "polynomial"),
+)
+"""What can be given a value in flattened channels-first order: element-wise layers pass it on, ``dense`` and ``input`` end it."""
 
 
 def input_layouts(network: Node, names: tuple[str, ...]) -> dict[str, Layout]:
@@ -52,25 +56,14 @@ def input_layouts(network: Node, names: tuple[str, ...]) -> dict[str, Layout]:
     return {name: chosen.get(name, LAST) for name in names}
 
 
-class Permute(nn.Module):
-    """The axes of a value in another order; a view."""
-
-    def __init__(self, *order: int) -> None:
-        super().__init__()
-        self.order = order
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.permute(self.order)
-
-
 def conversion(shape: Shape, given: Layout, wanted: Layout) -> list[nn.Module]:
     """The modules that bring a value of this channels-last shape from one layout to another; none where they are the same."""
     if given.flattened is not None:
         *leading, channels = given.flattened
-        return [nn.Unflatten(1, (channels, *leading)), Permute(0, *_last(len(leading) + 1)), nn.Flatten()]
+        return [nn.Unflatten(1, (channels, *leading)), modules.Permute(0, *_last(len(leading) + 1)), nn.Flatten()]
     if given == wanted or len(shape) < 2:
         return []
-    return [Permute(0, *(_first(len(shape)) if wanted.first else _last(len(shape))))]
+    return [modules.Permute(0, *(_first(len(shape)) if wanted.first else _last(len(shape))))]
 
 
 def to_layout(array: numpy.ndarray, layout: Layout) -> numpy.ndarray:

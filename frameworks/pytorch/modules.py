@@ -1,5 +1,8 @@
 """Modules that PyTorch does not bring, as its users write them."""
 
+# mypy: disallow-subclassing-any=False
+# PyTorch is not followed by the type checker, so that its classes are of type Any.
+
 from __future__ import annotations
 
 import functools
@@ -12,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 Merge = Callable[[list[Tensor]], Tensor]
+
 
 class Residual(nn.Module):
     """``body(x) + shortcut(x)``; ``x`` itself without a shortcut."""
@@ -57,25 +61,24 @@ class RMSNorm(nn.Module):
 
 
 class Polynomial(nn.Module):
-    """``sum of coefficients[i] x^i``, by Horner's rule."""
+    """``coefficients[0] + coefficients[1] x + coefficients[2] x^2 + ...``, element by element."""
 
     def __init__(self, degree: int) -> None:
         super().__init__()
         self.coefficients = nn.Parameter(torch.zeros(degree + 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        *lower, value = self.coefficients.unbind()
-        if not lower:
-            return value.expand_as(x)
-        for coefficient in reversed(lower):
-            value = value * x + coefficient
-        return value
+        constant, *others = self.coefficients.unbind()
+        total = constant.expand_as(x)
+        for power, coefficient in enumerate(others, 1):
+            total = total + coefficient * (x if power == 1 else x**power)
+        return total
 
 
 class CountedAvgPool2d(nn.Module):
     """The mean over the cells of a window that lie inside the image, where ``nn.AvgPool2d`` does not know the padding."""
 
-    def __init__(self, size: tuple[int, int], stride: tuple[int, int], pads: tuple[int, int, int, int], image: tuple[int, int]) -> None:
+    def __init__(self, size: tuple[int, int], stride: tuple[int, int], pads: tuple[int, int, int, int], image: tuple[int, ...]) -> None:
         super().__init__()
         self.size, self.stride, self.pads = size, stride, pads
         inside = F.avg_pool2d(F.pad(torch.ones(1, 1, *image), pads), size, stride, divisor_override=1)
@@ -83,6 +86,17 @@ class CountedAvgPool2d(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.avg_pool2d(F.pad(x, self.pads), self.size, self.stride, divisor_override=1) * self.share
+
+
+class Permute(nn.Module):
+    """The axes of a value in another order; a view."""
+
+    def __init__(self, *order: int) -> None:
+        super().__init__()
+        self.order = order
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.permute(self.order)
 
 
 class SelectToken(nn.Module):
@@ -223,7 +237,7 @@ class LSTM(nn.LSTM):
         nn.init.zeros_(self.bias_hh_l0)
         self.bias_hh_l0.requires_grad_(False)
 
-    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(self, x: Tensor) -> Tensor:
         outputs, (last, _) = super().forward(x)
         return outputs if self.sequences else last[-1]
 
@@ -235,7 +249,7 @@ class GRU(nn.GRU):
         super().__init__(units_in, units, batch_first=True)
         self.sequences = sequences
 
-    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(self, x: Tensor) -> Tensor:
         outputs, last = super().forward(x)
         return outputs if self.sequences else last[-1]
 
