@@ -38,7 +38,9 @@ class TensorFlowAdapter(contract.Adapter):
         unsupported = isinstance(error, (tf.errors.UnimplementedError, NotImplementedError))
         known = isinstance(error, (tf.errors.OpError, ValueError, TypeError)) and any(word in lowered for word in _NO_KERNEL)
         if unsupported or known:
-            return Unsupported(f"TensorFlow {tf.__version__} cannot run this here: {text}", "try another --execution, --precision or --device")
+            return Unsupported(
+                f"TensorFlow {tf.__version__} cannot run this here: {text}", "try another --execution, --precision or --device"
+            )
         return None
 
 
@@ -62,34 +64,42 @@ class Session(contract.Session):
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._warnings = _Warnings()
         self._scope = device.scope(job.device)
-        computation = job.computation
-        device.reset_peak_memory(job.device)
-        with device.keras_defaults(), self._scope:
-            self._switches = device.set_precision(job.precision, job.device)
-            tf.keras.utils.set_random_seed(job.seed)
-            self._model, self._weights, keras_model = layers.model(computation, job.precision, job.execution, job.dropout)
-            self._trained = list(keras_model.trainable_variables) if keras_model else []
-            self._untrained = [device.native(v) for v in keras_model.non_trainable_variables] if keras_model else []
-            self.load(parameter_values(computation, job.seed))
-            self._loss_of = training.loss_function(computation.loss) if computation.loss else None
-            self._optimizer: training.Optimizer | None = None
-            if job.mode == "train":
-                self._optimizer = training.make_optimizer(computation.optimizer, self._trained, job.precision)
-            self._batches = [self._on_device(batch) for batch in batches(computation, job.batches, job.seed)]
-            self._step = device.compiled(self._make_step(), job.execution)
-        self._next = 0
-        self._last = 0
-        self._result: Any = self._batches[0][0] if len(computation.inputs) == 1 else self._batches[0][0][0]
-        self.wait()
+        self._warnings = _Warnings()
+        try:
+            with device.keras_defaults(), self._scope:
+                self._build()
+            self.wait()
+        except BaseException:
+            self._warnings.close()
+            raise
 
-    def _make_step(self) -> training.Step:
-        if self._job.mode == "infer":
-            return training.infer_step(self._model)
-        if self._loss_of is None or self._optimizer is None:
-            raise Unsupported("this workload has no loss or optimizer, it cannot be trained", "use --mode infer")
-        return training.train_step(self._model, self._loss_of, self._optimizer)
+    def _build(self) -> None:
+        job, computation = self._job, self._job.computation
+        device.reset_peak_memory(job.device)
+        self._switches = device.set_precision(job.precision, job.device)
+        tf.keras.utils.set_random_seed(job.seed)
+        self._model, self._weights, keras_model = layers.model(computation, job.precision, job.execution, job.dropout)
+        self._trained = list(keras_model.trainable_variables) if keras_model else []
+        self._untrained = [device.native(variable) for variable in keras_model.non_trainable_variables] if keras_model else []
+        self.load(parameter_values(computation, job.seed))
+        self._loss_of = training.loss_function(computation.loss) if computation.loss else None
+        self._optimizer: training.Optimizer | None = None
+        if job.mode == "train":
+            if self._loss_of is None or computation.optimizer["kind"] == "none":
+                raise Unsupported("this workload has no loss or no optimizer, it cannot be trained", "use --mode infer")
+            self._optimizer = training.Optimizer(computation.optimizer, self._trained, job.precision)
+            step = training.train_step(self._model, self._loss_of, self._optimizer)
+        else:
+            step = training.infer_step(self._model)
+        self._step = device.compiled(step, job.execution)
+        self._batches = [self._on_device(batch) for batch in batches(computation, job.batches, job.seed)]
+        self._next = self._last = 0
+        self._result = self._inputs(0)[-1]
+
+    def _inputs(self, index: int) -> list[Any]:
+        inputs = self._batches[index][0]
+        return inputs if isinstance(inputs, list) else [inputs]
 
     def _on_device(self, batch: Batch) -> tuple[Any, Any]:
         """The inputs (a tensor, or a list of several in order) and the target."""
@@ -132,7 +142,7 @@ class Session(contract.Session):
     def outputs(self) -> numpy.ndarray:
         if self._job.mode == "train":
             raise ValueError("outputs are kept in mode infer only")
-        array = self._result.numpy()
+        array: numpy.ndarray = self._result.numpy()
         array = array[0] if self._lone() else array
         return array if array.dtype.kind in "iu" else array.astype(numpy.float64)
 
@@ -151,9 +161,7 @@ class Session(contract.Session):
             raise Unsupported("the workload has no loss, so it has no gradients")
         with self._scope:
             before = [tf.identity(variable) for variable in self._untrained]
-            found = training.all_gradients(
-                self._model, self._loss_of, self._optimizer, self._trained, *self._batches[self._next]
-            )
+            found = training.all_gradients(self._model, self._loss_of, self._optimizer, self._trained, *self._batches[self._next])
             for variable, value in zip(self._untrained, before, strict=True):
                 variable.assign(value)
         return found
@@ -166,7 +174,7 @@ class Session(contract.Session):
             weights.load(self._weights, parameters)
 
     def placement(self) -> dict[str, dict[str, list[str]]]:
-        inputs = [tensor for batch, _ in self._batches for tensor in (batch if isinstance(batch, list) else [batch])]
+        inputs = [tensor for index in range(len(self._batches)) for tensor in self._inputs(index)]
         found = {
             "parameters": _where([device.native(weight.variable) for weight in self._weights]),
             "inputs": _where([*inputs, *(target for _, target in self._batches if target is not None)]),
@@ -193,7 +201,6 @@ class Session(contract.Session):
 
     def close(self) -> None:
         self._warnings.close()
-        tf.keras.backend.clear_session()
 
 
 def _where(tensors: list[Any]) -> dict[str, list[str]]:
@@ -212,16 +219,14 @@ class _Warnings(logging.Handler):
         self._loggers = [tf.get_logger(), logging.getLogger("absl")]
         for logger in self._loggers:
             logger.addHandler(self)
-        self._catcher = warnings.catch_warnings()
-        self._catcher.__enter__()
-        show = warnings.showwarning
+        show = self._shown = warnings.showwarning
 
         def keep(message: Any, category: Any, filename: str, *rest: Any, **more: Any) -> None:
             if any(part in filename for part in ("tensorflow", "keras")):
                 self._texts[f"{category.__name__}: {message}"] = None
             show(message, category, filename, *rest, **more)
 
-        warnings.showwarning = keep
+        warnings.showwarning = self._keep = keep
 
     def emit(self, record: logging.LogRecord) -> None:
         self._texts[f"{record.levelname}: {record.getMessage()}"] = None
@@ -232,5 +237,6 @@ class _Warnings(logging.Handler):
     def close(self) -> None:
         for logger in self._loggers:
             logger.removeHandler(self)
-        self._catcher.__exit__()
+        if warnings.showwarning is self._keep:
+            warnings.showwarning = self._shown
         super().close()

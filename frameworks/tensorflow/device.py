@@ -18,7 +18,7 @@ from frameworks.tensorflow import FRAMEWORKS
 
 os.environ.update(FRAMEWORKS[0].environment)  # TensorFlow reads these when it loads, so also where nobody else has set them
 
-import tensorflow as tf  # noqa: E402
+import tensorflow as tf
 
 POLICIES = {
     "float32": "float32",
@@ -237,7 +237,7 @@ def compile_count(function: Any) -> int:
 
 
 def check_supported(device: str, precision: str, execution: str, mode: str) -> None:
-    """Raise :class:`Unsupported` for what this version on this device cannot do in either mode, proven by trying the product of two matrices."""
+    """Raise :class:`Unsupported` for what this version cannot do on this device, in either mode; a product of matrices is tried."""
     if device != "cpu" and (device != _GPU or not tf.config.list_physical_devices("GPU")):
         raise Unsupported(f"TensorFlow {tf.__version__} finds no {TITLES.get(device, device)} device here", _device_remedy(device))
     if precision == "tf32" and (device != "cuda" or _compute_capability() < (8, 0)):
@@ -252,7 +252,7 @@ def check_supported(device: str, precision: str, execution: str, mode: str) -> N
             total = float(tf.cast(product[0, 0], tf.float32))
     except (tf.errors.OpError, NotImplementedError, TypeError, ValueError) as error:
         raise Unsupported(
-            f"TensorFlow {tf.__version__} cannot multiply in {compute.name} on {TITLES[device]} with execution {execution}: {first_line(error)}",
+            f"TensorFlow {tf.__version__} cannot multiply in {compute.name} on {TITLES[device]} ({execution}): {first_line(error)}",
             "use --execution graph" if execution == "xla" else "use --precision float32",
         ) from error
     if total != 2.0:
@@ -293,22 +293,28 @@ def optimizer_class(kind: str) -> Any:
     return getattr(module, name)
 
 
+def is_legacy(optimizer: Any) -> bool:
+    """Whether it is of the classes that Keras had before 2.11."""
+    return not hasattr(optimizer, "build")
+
+
 def loss_scaling(optimizer: Any) -> tuple[Any, Callable[[Any], Any], Callable[[list[Any]], list[Any]], bool]:
-    """An optimizer that scales the loss as Keras recommends for mixed float16, how it scales, how it unscales, and whether it does so itself."""
+    """The optimizer as Keras recommends it for mixed float16, how it scales a loss, how gradients are unscaled, and whether it takes
+    the gradients of the scaled loss as they are."""
     wrapped = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
-    if hasattr(wrapped, "get_scaled_loss"):
+    if hasattr(wrapped, "get_scaled_loss"):  # Keras 2
         return wrapped, wrapped.get_scaled_loss, wrapped.get_unscaled_gradients, False
     return wrapped, wrapped.scale_loss, lambda gradients: [g / tf.cast(native(wrapped.dynamic_scale), g.dtype) for g in gradients], True
 
 
 def make_slots(optimizer: Any, variables: list[Any]) -> None:
     """Create the optimizer's own variables now, since a compiled step must not."""
-    if hasattr(optimizer, "build"):
-        optimizer.build(variables)
-    else:
-        inner = getattr(optimizer, "inner_optimizer", optimizer)
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if is_legacy(inner):
         _ = inner.iterations
         inner._create_all_weights(variables)
+    else:
+        optimizer.build(variables)
 
 
 def leaves_cudnn(execution: str) -> dict[str, Any]:

@@ -404,7 +404,9 @@ def attention(at: Place, x: Any) -> Any:
     else:
         layer = modules.Attention(heads, kv_heads, units, causal, rotary, bias, rate, at.name)
         y = layer(x)
-    parts = {part: getattr(layer, f"_{part}_dense", None) or getattr(layer, f"{part}_dense") for part in ("query", "key", "value", "output")}
+    parts = {
+        part: getattr(layer, f"_{part}_dense", None) or getattr(layer, f"{part}_dense") for part in ("query", "key", "value", "output")
+    }
     kernels = {f"{part}_kernel": own.kernel for part, own in parts.items()}
     at.holds(**kernels, **{f"{part}_bias": own.bias for part, own in parts.items() if bias})
     return y

@@ -10,7 +10,7 @@ import tensorflow as tf
 layers = tf.keras.layers
 
 
-class ConstantPadding(layers.Layer):  # type: ignore[misc]
+class ConstantPadding(tf.keras.layers.Layer):  # type: ignore[misc]
     """``[batch, h, w, c]`` padded with the lowest number of its type, which never wins a maximum."""
 
     def __init__(self, sides: list[list[int]]) -> None:
@@ -21,7 +21,7 @@ class ConstantPadding(layers.Layer):  # type: ignore[misc]
         return tf.pad(x, self.sides, constant_values=x.dtype.min)
 
 
-class AverageInside(layers.Layer):  # type: ignore[misc]
+class AverageInside(tf.keras.layers.Layer):  # type: ignore[misc]
     """Averages of whole windows over zero-padded ``[batch, h, w, c]``, turned into averages over the cells inside the image."""
 
     def __init__(self, factors: numpy.ndarray) -> None:
@@ -35,7 +35,7 @@ class AverageInside(layers.Layer):  # type: ignore[misc]
         return x * self.factor
 
 
-class PositionEmbedding(layers.Layer):  # type: ignore[misc]
+class PositionEmbedding(tf.keras.layers.Layer):  # type: ignore[misc]
     """Adds a trained vector to each position: ``[batch, n, c]`` with ``n <= length``."""
 
     def __init__(self, length: int, name: str | None) -> None:
@@ -49,7 +49,7 @@ class PositionEmbedding(layers.Layer):  # type: ignore[misc]
         return x + self.table[: x.shape[1]]
 
 
-class ClassToken(layers.Layer):  # type: ignore[misc]
+class ClassToken(tf.keras.layers.Layer):  # type: ignore[misc]
     """Puts a trained token before the others: ``[batch, n, c]`` to ``[batch, n + 1, c]``."""
 
     def build(self, shape: Any) -> None:
@@ -60,7 +60,7 @@ class ClassToken(layers.Layer):  # type: ignore[misc]
         return tf.concat([tf.broadcast_to(token, [tf.shape(x)[0], 1, x.shape[-1]]), x], axis=1)
 
 
-class RMSNormalization(layers.Layer):  # type: ignore[misc]
+class RMSNormalization(tf.keras.layers.Layer):  # type: ignore[misc]
     """``scale x / sqrt(mean(x^2) + eps)`` over the last axis, in float32 or wider; for a Keras that has none of its own."""
 
     def __init__(self, epsilon: float, name: str | None) -> None:
@@ -76,7 +76,7 @@ class RMSNormalization(layers.Layer):  # type: ignore[misc]
         return tf.cast(normal, x.dtype) * self.scale
 
 
-class GroupNormalization(layers.Layer):  # type: ignore[misc]
+class GroupNormalization(tf.keras.layers.Layer):  # type: ignore[misc]
     """Normalisation over all positions and the channels of a group; for a Keras that has none of its own (before 2.11)."""
 
     def __init__(self, groups: int, epsilon: float, name: str | None) -> None:
@@ -95,7 +95,7 @@ class GroupNormalization(layers.Layer):  # type: ignore[misc]
         return tf.cast(tf.reshape(normal, tf.shape(x)), x.dtype) * self.gamma + self.beta
 
 
-class Attention(layers.Layer):  # type: ignore[misc]
+class Attention(tf.keras.layers.Layer):  # type: ignore[misc]
     """Self-attention over ``[batch, n, c]`` with fewer key heads than query heads, or with rotary positions."""
 
     def __init__(
@@ -155,7 +155,7 @@ class Attention(layers.Layer):  # type: ignore[misc]
         return tf.concat([first * self.cos - second * self.sin, second * self.cos + first * self.sin], axis=-1)
 
 
-class Unembedding(layers.Layer):  # type: ignore[misc]
+class Unembedding(tf.keras.layers.Layer):  # type: ignore[misc]
     """Scores of every row of an embedding's table: ``[batch, ..., units]`` to ``[batch, ..., vocabulary]``."""
 
     def __init__(self, embedding: Any, name: str | None) -> None:
@@ -168,7 +168,7 @@ class Unembedding(layers.Layer):  # type: ignore[misc]
         return tf.reshape(flat, [-1, *x.shape[1:-1], table.shape[0]])
 
 
-class Polynomial(layers.Layer):  # type: ignore[misc]
+class Polynomial(tf.keras.layers.Layer):  # type: ignore[misc]
     """``c[0] + c[1] x + c[2] x^2 + ...``, element by element."""
 
     def __init__(self, degree: int, name: str | None) -> None:

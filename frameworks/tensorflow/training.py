@@ -30,33 +30,49 @@ LOSSES: dict[str, Callable[[], Callable[[Any, Any], Any]]] = {
 }
 
 
-def make_optimizer(settings: Mapping[str, Any], variables: list[Any], precision: str) -> Optimizer:
-    """The optimizer of a computation, its slots created."""
-    return Optimizer(settings, variables, precision)
-
-
 class Optimizer:
-    """Keras' own optimizer, with the loss scaled in mixed float16 and with coupled weight decay, which Keras' SGD has not."""
+    """Keras' own optimizer for ``variables``, its slots created.
+
+    Around it what Keras leaves to a training loop: scaling the loss in mixed float16, and coupled weight decay, which its SGD has not.
+    """
 
     def __init__(self, settings: Mapping[str, Any], variables: list[Any], precision: str) -> None:
         self.variables = variables
-        self.keras = OPTIMIZERS[settings["kind"]](settings)
-        self._decay = float(settings.get("weight_decay", 0.0)) if settings["kind"] == "sgd" else 0.0
+        self._kind, self._momentum = settings["kind"], settings.get("momentum", 0.0)
+        self._decay = float(settings["weight_decay"]) if self._kind == "sgd" else 0.0
+        self._keras = self._plain = OPTIMIZERS[self._kind](settings)
         self.scaled: Callable[[Any], Any] = lambda loss: loss
         self.unscaled: Callable[[list[Any]], list[Any]] = list
-        self._unscales_itself = False
+        self._takes_scaled = False
         if precision == "mixed_float16":
-            self.keras, self.scaled, self.unscaled, self._unscales_itself = device.loss_scaling(self.keras)
-        device.make_slots(self.keras, variables)
+            self._keras, self.scaled, self.unscaled, self._takes_scaled = device.loss_scaling(self._plain)
+        device.make_slots(self._keras, variables)
 
     def apply(self, gradients: list[Any]) -> None:
         """Update the variables with the gradients of the scaled loss."""
-        if not self._unscales_itself:
+        if not self._takes_scaled:
             gradients = self.unscaled(gradients)
         if self._decay:
-            decay = self.scaled(self._decay) if self._unscales_itself else self._decay
-            gradients = [tf.convert_to_tensor(g) + decay * tf.convert_to_tensor(w) for g, w in zip(gradients, self.variables, strict=True)]
-        self.keras.apply_gradients(zip(gradients, self.variables, strict=True))
+            decay = self.scaled(tf.constant(self._decay)) if self._takes_scaled else self._decay
+            gradients = [tf.convert_to_tensor(g) + decay * tf.convert_to_tensor(w) for g, w in zip(gradients, self.variables)]  # noqa: B905
+        self._keras.apply_gradients(zip(gradients, self.variables))  # noqa: B905 - a tape gives one for each, and this runs each step
+
+    def class_name(self) -> str:
+        """The real class, with its module; and what scales the loss around it."""
+        classes = [type(each) for each in dict.fromkeys((self._keras, self._plain))]
+        return " around ".join(f"{each.__module__}.{each.__qualname__}" for each in classes)
+
+    def deviations(self) -> list[str]:
+        """Where the class does otherwise than the workload language says."""
+        name, found = type(self._plain).__name__, []
+        if self._kind in ("adam", "adamw"):
+            found.append(
+                f"Keras' {name} adds epsilon to the root of the second moment before its bias is corrected,"
+                " so that in step t epsilon counts 1 / sqrt(1 - beta2^t) times as much"
+            )
+        if self._kind == "sgd" and self._momentum and not self._decay and device.is_legacy(self._plain):
+            found.append(f"Keras' legacy {name} moves the rows of an embedding, and their momentum, only in steps that use them")
+        return found
 
 
 def sgd(settings: Mapping[str, Any]) -> Any:
