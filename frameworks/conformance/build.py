@@ -33,7 +33,7 @@ class _Scope:
 
 
 def computation(workload: Mapping[str, Any]) -> Computation:
-    """The computation of a workload with ``inputs``, ``network`` or ``operator`` and, where needed, ``target``, ``loss``, ``optimizer``, ``batch``."""
+    """What a workload means: ``inputs``, ``network`` or ``operator``; ``target``, ``loss``, ``optimizer`` and ``batch`` where it has them."""
     inputs = tuple(Tensor(name, tuple(said["shape"]), **_but(said, "shape")) for name, said in workload["inputs"].items())
     shapes = {tensor.name: tensor.shape for tensor in inputs}
     start = inputs[0].shape if len(inputs) == 1 else None
