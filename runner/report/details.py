@@ -71,7 +71,7 @@ def how_measured(report: Report) -> Iterable[str]:
         lines.append("Environment: " + escape(", ".join(f"{name}={value}" for name, value in header.environment.items())))
     yield "### How it was measured"
     yield "\n".join(f"- {line}" for line in lines)
-    yield "The same again:"
+    yield "Reproduce it with:"
     yield code_block(shlex.join(header.command))
 
 

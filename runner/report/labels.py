@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from frameworks.contract import Status
 from runner.report import numbers
@@ -25,7 +25,7 @@ class Names:
 
     def ratio(self, table: Table, column: Column) -> str:
         """``TensorFlow ÷ PyTorch``, with device and execution where the frameworks' names are not enough."""
-        schemes = (
+        schemes: tuple[Callable[[Column], str], ...] = (
             lambda c: self._title(c),
             lambda c: f"{self._title(c)} {c.execution}",
             lambda c: f"{self._title(c)} {c.device}",

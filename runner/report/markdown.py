@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from tabulate import tabulate
+import tabulate
 
 from runner.report import labels, numbers
 from runner.report.details import how_measured, notes, problems
 from runner.report.labels import Names
 from runner.report.rows import CellRow, Report, Table
 from runner.report.text import escape
+
+tabulate.MIN_PADDING = 0  # a table must fit into a terminal, and headers are its widest texts
 
 HEADINGS = {"train": "Training", "infer": "Inference"}
 
@@ -37,11 +39,11 @@ def _title(report: Report) -> str:
     facts = [
         machine.chip,
         f"{machine.cores} cores",
-        numbers.memory_text(machine.memory),
+        f"{numbers.memory_text(machine.memory)} memory",
         machine.system,
         *([machine.gpu] if machine.gpu and used else []),
     ]
-    return f"## {date(report.header.started)}: {', '.join(escape(fact) for fact in facts)}"
+    return f"## headtohead, {date(report.header.started)}: {', '.join(escape(fact) for fact in facts)}"
 
 
 def date(started: str) -> str:
@@ -67,26 +69,21 @@ def _marks(report: Report) -> dict[str, str]:
 def _speed(table: Table, names: Names, marks: dict[str, str]) -> Iterable[str]:
     """How fast: throughput by column, and ratios to the first column."""
     units = {cell.unit for cell in table.cells()}
-    unit = escape(units.pop()) if len(units) == 1 else "samples"
-    yield f"### {HEADINGS[table.mode]}: {unit} per second (more is better)"
-    keys = _keys(table, with_unit=unit == "samples")
+    yield f"### {HEADINGS[table.mode]}: {escape(min(units)) if len(units) == 1 else 'samples'} per second (more is better)"
+    fields = _keys(table, with_unit=len(units) > 1)
+    compared = {column for row in table.rows for column, cell in row.items() if cell.ratio is not None}
+    headers = [header for header, _, _ in fields]
+    for column in table.columns:
+        headers += [names.column(column), *([names.ratio(table, column)] if column in compared else [])]
     rows = []
     for row in table.rows:
-        any_cell = next(iter(row.values()))
-        line = [text(any_cell) for _, _, text in keys]
-        for position, column in enumerate(table.columns):
+        line = [text(next(iter(row.values()))) for _, _, text in fields]
+        for column in table.columns:
             cell = row.get(column)
-            line.append(_throughput(cell, marks))
-            if position:
-                line.append(_ratio(cell))
+            line += [_throughput(cell, marks), *([_ratio(cell)] if column in compared else [])]
         rows.append(line)
-    headers = [header for header, _, _ in keys]
-    for position, column in enumerate(table.columns):
-        headers.append(names.column(column))
-        if position:
-            headers.append(names.ratio(table, column))
-    yield _grid(headers, [alignment for _, alignment, _ in keys] + ["right"] * (len(headers) - len(keys)), rows)
-    if said := _constants(table):
+    yield _grid(headers, [side for _, side, _ in fields] + ["right"] * (len(headers) - len(fields)), rows)
+    if said := _constants(table, marks):
         yield said
     if table.means:
         yield "\n".join(
@@ -128,9 +125,9 @@ def _costs(table: Table, names: Names) -> Iterable[str]:
         ("framework", "left", lambda cell: names.column(cell.column)),
         (f"first step, {first.name}", "right", lambda cell: first.text(cell.first_step_seconds)),
         (f"import + build, {start.name}", "right", lambda cell: start.text(_start(cell))),
-        (f"device memory, {device.name}", "right", lambda cell: device.text(cell.device_peak_bytes)),
-        (f"process memory, {process.name}", "right", lambda cell: process.text(cell.process_peak_bytes)),
-        ("rounds × blocks", "right", lambda cell: f"{cell.rounds} × {numbers.significant(cell.blocks / cell.rounds)}"),
+        (f"device peak, {device.name}", "right", lambda cell: device.text(cell.device_peak_bytes)),
+        (f"process peak, {process.name}", "right", lambda cell: process.text(cell.process_peak_bytes)),
+        ("rounds × blocks", "right", lambda cell: f"{cell.rounds} × {numbers.whole(round(cell.blocks / cell.rounds))}"),
     ]
     yield f"### {HEADINGS[table.mode]}: start and memory (less is better)"
     yield _grid([header for header, _, _ in fields], [side for _, side, _ in fields], [[f[2](cell) for f in fields] for cell in measured])
@@ -158,7 +155,7 @@ def _precisions(table: Table) -> list[str]:
     return list(dict.fromkeys(cell.precision for cell in table.cells()))
 
 
-def _constants(table: Table) -> str:
+def _constants(table: Table, marks: dict[str, str]) -> str:
     """What is not in the table because all rows share it, and how its figures are to be read."""
     precisions = _precisions(table)
     said = [f"Precision {escape(precisions[0])}."] if len(precisions) == 1 else []
@@ -168,8 +165,10 @@ def _constants(table: Table) -> str:
         said.append("[…] is the 95 % interval of the ratio; above 1 the first-named is faster.")
     elif any(cell.ratio is not None for cell in table.cells()):
         said.append("A ratio above 1 means that the first-named is faster.")
+    if any(cell.cell in marks for cell in table.cells()):
+        said.append("(1), (2), … refer to “Not ok”.")
     return " ".join(said)
 
 
 def _grid(headers: Sequence[str], alignments: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return tabulate(rows, headers=headers, tablefmt="pipe", colalign=tuple(alignments), disable_numparse=True)
+    return tabulate.tabulate(rows, headers=headers, tablefmt="pipe", colalign=tuple(alignments), disable_numparse=True)

@@ -15,7 +15,7 @@ NAMES = tuple(field.name for field in dataclasses.fields(CellRow))
 
 
 def render(report: Report) -> str:
-    """RFC 4180 but for the line ends, which are plain newlines. What is missing is empty, ``variant`` is JSON, yes and no are ``true`` and ``false``."""
+    """RFC 4180 but for the line ends, which are plain newlines. What is missing is empty; other values than text are as in JSON."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(NAMES)

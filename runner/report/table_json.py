@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 from frameworks.contract import to_json
@@ -28,9 +27,13 @@ def render(report: Report) -> str:
         "cells": report.cells(),
         "means": [
             {
-                **dataclasses.asdict(mean),
-                "column": dict(mean.column._asdict()),
-                "ratio_to": dict(mean.ratio_to._asdict()),
+                "mode": mean.mode,
+                "precision": mean.precision,
+                **mean.column._asdict(),
+                **{f"to_{name}": value for name, value in mean.ratio_to._asdict().items()},
+                "ratio": mean.ratio,
+                "finished": mean.finished,
+                "of": mean.of,
             }
             for table in report.tables
             for mean in table.means
