@@ -51,7 +51,7 @@ def start(request: Request, folder: Path, command: list[str]) -> int:
     asked = resolve(request, references)
     settings = _settings(request, asked.rounds, asked.budget)
     home = runfile.new_path(folder, datetime.now().astimezone())
-    found = probe(references, _pythons(request), request.environment, home / LOGS, sys.executable)
+    found = probe(references, _pythons(request), request.environment, home / LOGS, sys.executable, _limits(request))
     plan = _plan(asked.cases, found, settings)
     header = _header(request, plan, found, command)
     with runfile.RunFile.create(home / RESULT, header) as file:
@@ -66,13 +66,19 @@ def resume(path: Path) -> int:
         request = Request.from_json(_tilde(before.header["settings"]["request"], back=True))
         references = _frameworks(request)
         asked = resolve(request, references)
-        found = probe(references, _pythons(request), request.environment, path.parent / LOGS, sys.executable)
+        found = probe(references, _pythons(request), request.environment, path.parent / LOGS, sys.executable, _limits(request))
         _same_place(before.header, found)
         plan = _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
         known = {cell["id"] for cell in before.cells}
         now = {cell.id for cell in plan.cells}
         if known != now:
-            file.append({"record": "cells", "cells": [cell.to_json() for cell in plan.cells if cell.id not in known], "retired": sorted(known - now)})
+            file.append(
+                {
+                    "record": "cells",
+                    "cells": [cell.to_json() for cell in plan.cells if cell.id not in known],
+                    "retired": sorted(known - now),
+                }
+            )
         done = {cell.id: before.finished(cell.id) for cell in plan.cells}
         failed = [cell.id for cell in plan.cells if before.failed(cell.id)]
         return _carry_out(request, plan, found, file, path.parent, done, failed, before.given_up())
@@ -94,14 +100,13 @@ def _carry_out(
     given_up: set[tuple[str, int]],
 ) -> int:
     total = len(plan.cells) * plan.settings.rounds - sum(len(rounds) for rounds in done.values())
-    limits = Limits(request.start_limit, request.silence_limit, request.total_limit, _memory_limit(request))
     interrupted = False
     with awake.awake() as held, watch(total) as progress, _terminate_is_interrupt():
         for sentence in plan.skipped:
             progress.say(sentence)
         if held is False:
             progress.say("caffeinate is missing: this Mac may fall asleep during the run")
-        runner = Runner(plan, found, file.append, progress, home / LOGS, limits, request.environment)
+        runner = Runner(plan, found, file.append, progress, home / LOGS, _limits(request), request.environment)
         try:
             runner.run(done, failed, given_up)
         except KeyboardInterrupt:
@@ -154,12 +159,11 @@ def _pythons(request: Request) -> dict[str, str]:
     return {name: str(Path(path).expanduser().absolute()) for name, path in request.pythons.items()}
 
 
-def _memory_limit(request: Request) -> int:
+def _limits(request: Request) -> Limits:
     import psutil
 
-    if request.memory_limit is not None:
-        return int(request.memory_limit * 2**30)
-    return int(psutil.virtual_memory().total * MEMORY_SHARE)
+    memory = psutil.virtual_memory().total * MEMORY_SHARE if request.memory_limit is None else request.memory_limit * 2**30
+    return Limits(request.start_limit, request.silence_limit, request.total_limit, int(memory))
 
 
 def _header(request: Request, plan: Plan, found: dict[str, Found], command: list[str]) -> dict[str, Any]:
@@ -200,14 +204,19 @@ def _same_place(header: dict[str, Any], found: dict[str, Found]) -> None:
     """Refuse to go on with other versions or on another machine: the rounds would not belong together."""
     for name, framework in found.items():
         before = header["frameworks"].get(framework.facts.name, {}).get("versions", {})
-        changed = [f"{key} was {before.get(key, 'missing')}, is {framework.versions.get(key, 'missing')}"
-                   for key in sorted({*before, *framework.versions}) if before.get(key) != framework.versions.get(key)]
+        changed = [
+            f"{key} was {before.get(key, 'missing')}, is {framework.versions.get(key, 'missing')}"
+            for key in sorted({*before, *framework.versions})
+            if before.get(key) != framework.versions.get(key)
+        ]
         if changed:
             raise RequestError(f"{framework.facts.title} changed since the run began ({'; '.join(changed)}): start a new run")
     machine = to_json(chip.describe())
     for key in ("chip", "cores", "system"):
         if header["machine"].get(key) != machine[key]:
-            raise RequestError(f"the run began on another machine ({key}: {header['machine'].get(key)}, here {machine[key]}): start a new run")
+            raise RequestError(
+                f"the run began on another machine ({key}: {header['machine'].get(key)}, here {machine[key]}): start a new run"
+            )
 
 
 @contextlib.contextmanager

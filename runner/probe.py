@@ -42,25 +42,27 @@ class Found:
 
 
 def probe(
-    references: Sequence[str], pythons: Mapping[str, str], extra: Mapping[str, str], log_folder: Path, default: str
+    references: Sequence[str], pythons: Mapping[str, str], extra: Mapping[str, str], logs: Path, default: str, limits: Limits
 ) -> dict[str, Found]:
     """Ask each framework for versions and usable devices, one after the other. ``pythons`` maps names to interpreters."""
-    return {reference: _ask(reference, pythons, extra, log_folder, default) for reference in references}
+    return {
+        reference: _ask(reference, pythons.get(registry.framework(reference).name, default), extra, logs, limits)
+        for reference in references
+    }
 
 
-def _ask(reference: str, pythons: Mapping[str, str], extra: Mapping[str, str], log_folder: Path, default: str) -> Found:
+def _ask(reference: str, python: str, extra: Mapping[str, str], logs: Path, limits: Limits) -> Found:
     facts = registry.framework(reference)
-    python = pythons.get(facts.name, default)
     with tempfile.TemporaryDirectory(prefix="h2h-") as private:
         variables = environment.build(Path(private), facts.environment, None, extra)
         try:
             child = Child(
                 {"probe": reference},
                 folder=Path(private),
-                log=log_folder / f"probe-{facts.name}.log",
+                log=logs / f"probe-{facts.name}.log",
                 environment=variables,
                 python=python,
-                limits=Limits(silence=180.0),
+                limits=limits,
             )
         except CellFailure as failure:
             return Found(facts, python, failure=failure)

@@ -17,6 +17,7 @@ from runner.machine import conditions
 from runner.plan import BLOCKS, Cell, Comparison, Plan
 from runner.probe import Found
 from runner.progress import Progress
+from runner.records import Block, Note, Record, Round, Started
 
 ROOM = 1.3  # a rival is given this many times the memory of the first before it is started beside it
 
@@ -31,13 +32,13 @@ class Contestant:
     child: Child | None = None
     failure: CellFailure | None = None
     prepare: dict[str, float] = field(default_factory=dict)
-    blocks: list[dict[str, float]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
     loss: dict[str, float | None] = field(default_factory=lambda: {"first": None, "last": None})
     memory: dict[str, int | None] = field(default_factory=lambda: {"device_peak": None, "process_peak": None})
     facts: dict[str, Any] = field(default_factory=dict)
     placement: dict[str, Any] = field(default_factory=dict)
-    notes: list[dict[str, str]] = field(default_factory=list)
-    conditions: dict[str, Any] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
     resident: int | None = None
 
     @property
@@ -46,10 +47,10 @@ class Contestant:
 
     @property
     def timed_seconds(self) -> float:
-        return sum(block["seconds"] for block in self.blocks)
+        return sum(block.seconds for block in self.blocks)
 
     def note(self, code: str, text: str) -> None:
-        self.notes.append({"code": code, "text": text})
+        self.notes.append(Note(code, text))
 
 
 class Runner:
@@ -59,14 +60,16 @@ class Runner:
         self,
         plan: Plan,
         found: Mapping[str, Found],
-        write: Callable[[Mapping[str, Any]], None],
+        write: Callable[[Record], None],
         progress: Progress,
         logs: Path,
         limits: Limits,
         extra_environment: Mapping[str, str],
+        ceiling: Callable[[str], float],
     ) -> None:
         self.plan, self.found, self.write, self.progress = plan, found, write, progress
         self.logs, self.limits, self.extra_environment = logs, limits, extra_environment
+        self.ceiling = ceiling  # operations per second that a device cannot exceed
         self._began = time.monotonic()
         self._crowded: set[str] = set()  # comparisons whose rivals do not fit beside each other
         self._failed: set[str] = set()  # cells that are not tried again
@@ -98,7 +101,7 @@ class Runner:
                 self._record(contestant, number, None)
         if not startable:
             return
-        self.write({"record": "started", "comparison": comparison.id, "round": number, "cells": [c.cell.id for c in startable]})
+        self.write(Started(comparison.id, number, tuple(contestant.cell.id for contestant in startable)))
         private = Path(tempfile.mkdtemp(prefix="h2h-"))
         try:
             waiting = startable
@@ -169,7 +172,7 @@ class Runner:
         found = self.found[cell.framework]
         folder = private / f"{contestant.position}-{cell.id}"
         variables = environment.build(folder, found.facts.environment, cell.job.threads, self.extra_environment)
-        contestant.conditions = {"before": conditions.now()}
+        contestant.conditions = conditions.now()
         try:
             contestant.child = Child(
                 {"job": to_json(cell.job)},
@@ -232,7 +235,7 @@ class Runner:
             contestant.failure = failure
             return
         at = round(time.monotonic() - self._began, 3)
-        contestant.blocks.append({"steps": data["steps"], "seconds": data["seconds"], "at": at})
+        contestant.blocks.append(Block(data["steps"], data["seconds"], at))
         contestant.loss["last"] = data["loss"]
 
     def _finish(self, contestant: Contestant, number: int) -> None:
@@ -242,10 +245,25 @@ class Runner:
                 data = contestant.child.finish().data
                 contestant.facts = data["facts"]
                 contestant.memory = {"device_peak": data["device_peak"], "process_peak": data["process_peak"]}
+                self._plausible(contestant)
             except CellFailure as failure:
                 contestant.failure = failure
         status = self._end(contestant)
         self._record(contestant, number, status)
+
+    def _plausible(self, contestant: Contestant) -> None:
+        """Refuse a speed that the device cannot have."""
+        cell = contestant.cell
+        passes = 3 if cell.mode == "train" else 1  # a backward pass is two products for each of the forward pass
+        operations = cell.case.computation.operations() * (cell.case.computation.batch or 1) * passes
+        fastest = max(block.steps * operations / block.seconds for block in contestant.blocks)
+        bound = self.ceiling(cell.device)
+        if fastest > bound:
+            raise CellFailure(
+                "suspect",
+                f"{fastest / 1e12:,.0f} TFLOP/s is above what this device can do (at most {bound / 1e12:,.0f}): not all was computed",
+                "the adapter's step or wait leaves work out",
+            )
 
     def _end(self, contestant: Contestant) -> int | None:
         if contestant.child is None:
@@ -260,28 +278,27 @@ class Runner:
             self._failed.add(cell.id)
         elif (at_exit := diagnosis.at_exit(exit_status)) is not None:
             contestant.note("exit_crash", at_exit)
-        contestant.conditions["after"] = conditions.now()
+        contestant.conditions = {**(contestant.conditions or conditions.now()), "after": conditions.now()}
         log = self._log(cell, number)
         self.write(
-            {
-                "record": "round",
-                "cell": cell.id,
-                "round": number,
-                "position": contestant.position,
-                "alone": contestant.alone,
-                "status": "ok" if failure is None else failure.status,
-                "reason": "" if failure is None else failure.reason,
-                "remedy": "" if failure is None else failure.remedy,
-                "notes": contestant.notes,
-                "prepare": contestant.prepare,
-                "blocks": contestant.blocks,
-                "memory": contestant.memory,
-                "loss": contestant.loss,
-                "facts": contestant.facts,
-                "placement": contestant.placement,
-                "conditions": contestant.conditions,
-                "log": f"{log.parent.name}/{log.name}" if log.exists() else None,
-            }
+            Round(
+                cell=cell.id,
+                round=number,
+                position=contestant.position,
+                alone=contestant.alone,
+                status="ok" if failure is None else failure.status,
+                reason="" if failure is None else failure.reason,
+                remedy="" if failure is None else failure.remedy,
+                notes=tuple(contestant.notes),
+                prepare=contestant.prepare,
+                blocks=tuple(contestant.blocks),
+                memory=contestant.memory,
+                loss=contestant.loss,
+                facts=contestant.facts,
+                placement=contestant.placement,
+                conditions=contestant.conditions,
+                log=f"{log.parent.name}/{log.name}" if log.exists() else None,
+            )
         )
         self.progress.finished(cell)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -46,32 +47,45 @@ class Step:
 
 @dataclass
 class Expander:
-    """Writes out the lists of one file for one set of parameter values; faults are gathered in ``problems``."""
+    """Writes out the lists of one file for one set of parameter values, ``file_scope``; faults are gathered in ``problems``."""
 
     blocks: Mapping[str, Block]
     defaults: Mapping[str, YamlMap]
+    file_scope: Scope
     problems: Collector
     calls: tuple[str, ...] = ()
     depth: int = 0
     written: int = 0
 
-    def network(self, tree: Tree, scope: Scope) -> Step:
+    def network(self, tree: Tree) -> Step:
         """The root: a sequence without a name."""
-        return Step("sequence", "", tree, children=self.sequence(tree, scope, "`network`"))
+        return Step("sequence", "", tree, children=self.sequence(tree, self.file_scope, "`network`"))
 
-    def operator(self, tree: Tree, scope: Scope) -> Step | None:
+    def operator(self, tree: Tree) -> Step | None:
         """The single layer or operator that is measured alone; None after a fault."""
-        name, key, body = self.named(tree, "`operator`")
-        if name not in LAYER_KINDS and name not in OPERATOR_KINDS:
-            self.problems.add(key, f"there is no operator `{shortened(name)}`", remedy=did_you_mean(name, [*LAYER_KINDS, *OPERATOR_KINDS]))
+        name, key, body = entry(tree, "`operator`", self.problems)
+        if not name:
             return None
-        if name == "unembedding":
-            self.problems.add(key, "unembedding cannot be measured alone", "it uses the table of another layer", "measure a `dense`")
-            return None
-        if name in LAYER_KINDS:
-            return self.layer(name, key, self.attributes(name, key, body), scope)
-        settings = read(OPERATOR_KINDS[name], self.substituted(self.attributes(name, key, body), scope), name, self.problems)
-        return Step(name, name, key, settings=settings)
+        with self.caught():
+            if name == "unembedding":
+                raise Wrong(key, "unembedding uses the table of another layer, so it cannot be measured alone", "measure a `dense`")
+            if name in LAYER_KINDS:
+                return replace(self.layer(name, key, attribute_map(name, key, body), self.file_scope), name="")
+            if name not in OPERATOR_KINDS:
+                raise Wrong(key, f"there is no operator `{shortened(name)}`", did_you_mean(name, [*LAYER_KINDS, *OPERATOR_KINDS]))
+            said = self.substituted(attribute_map(name, key, body), self.file_scope)
+            return Step(name, name, key, settings=read(OPERATOR_KINDS[name], said, name, self.problems))
+        return None
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """Gathers a fault, so that what follows can still be judged."""
+        try:
+            yield
+        except ExpressionError as error:
+            self.problems.add(error.at, error.what, remedy=error.remedy)
+        except Wrong as wrong:
+            self.problems.add(wrong.at, wrong.what, remedy=wrong.remedy)
 
     def sequence(self, tree: Tree, scope: Scope, called: str) -> tuple[Step, ...]:
         """The steps of a list, each with a name of its own."""
@@ -110,15 +124,15 @@ class Expander:
         self.count(tree)
         if isinstance(tree, YamlList):
             return [Step("sequence", "sequence", tree, children=self.sequence(tree, scope, "a sequence"))]
-        name, key, body = self.named(tree, "a layer")
+        name, key, body = entry(tree, "a layer", self.problems)
         if not name:
             return []
-        try:
+        with self.caught():
             if name == "input":
                 return [self.input(key, self.substituted(body, scope) if body else key)]
             if name not in LAYER_KINDS and name not in STRUCTURES and name not in self.blocks:
                 raise Wrong(key, f"there is no layer or block `{shortened(name)}`", self.suggest(name))
-            attributes = self.attributes(name, key, body)
+            attributes = attribute_map(name, key, body)
             if "when" in attributes.values and not condition(attributes.values["when"], scope):
                 if name in LAYER_KINDS:
                     check_keys((*LAYER_KINDS[name].model_fields, *_BESIDES), attributes, name, self.problems)
@@ -129,13 +143,9 @@ class Expander:
                 return [self.layer(name, key, attributes, scope)]
             own = self.own_name(attributes, scope)
             if name in STRUCTURES:
-                return [replace(self.residual(key, attributes, scope) if name == "residual" else self.branches(key, attributes, scope), name=own)]
+                made = self.residual(key, attributes, scope) if name == "residual" else self.branches(key, attributes, scope)
+                return [replace(made, name=own)]
             return [replace(self.call(self.blocks[name], key, attributes.without(*_BESIDES), scope), name=own)]
-        except ExpressionError as error:
-            at = error.at or (body.values.get("when", key) if isinstance(body, YamlMap) else key)
-            self.problems.add(at, error.what, remedy=error.remedy)
-        except Wrong as wrong:
-            self.problems.add(wrong.at, wrong.what, remedy=wrong.remedy)
         return []
 
     def suggest(self, name: str) -> str:
@@ -143,37 +153,11 @@ class Expander:
             return "it can only be measured alone, with `operator:`"
         return did_you_mean(name, [*LAYER_KINDS, *STRUCTURES, *self.blocks])
 
-    def named(self, tree: Tree, called: str) -> tuple[str, YamlScalar, Tree | None]:
-        """The one word of an entry, its place, and what is said about it."""
-        nowhere = YamlScalar(None, "", tree.line, tree.column)
-        if isinstance(tree, YamlScalar) and isinstance(tree.value, str):
-            return tree.value, tree, None
-        if isinstance(tree, YamlMap) and len(tree.values) == 1:
-            ((name, body),) = tree.values.items()
-            return name, tree.keys[name], None if isinstance(body, YamlScalar) and body.value is None else body
-        if isinstance(tree, YamlMap) and tree.values:
-            first, second, *_ = tree.values
-            what = f"{called} is one word with its attributes below, and here stand `{shortened(first)}` and `{shortened(second)}`"
-            remedy = f"indent what belongs to `{shortened(first)}` further, or begin a new entry with `- `"
-            self.problems.add(tree.keys[second], what, remedy=remedy)
-        else:
-            self.problems.add(tree, f"{called} must be a word such as `relu` or `dense: {{units: 10}}`, got {described(tree)}")
-        return "", nowhere, None
-
-    def attributes(self, name: str, key: YamlScalar, body: Tree | None) -> YamlMap:
-        if body is None:
-            return YamlMap({}, {}, key.line, key.column)
-        if isinstance(body, YamlMap):
-            return YamlMap(body.values, body.keys, key.line, key.column)
-        known = [field for field in LAYER_KINDS[name].model_fields] if name in LAYER_KINDS else []
-        example = f"write `{name}: {{{known[0]}: ...}}`" if known else ""
-        raise Wrong(body, f"what {name} is given must be keys and values, got {described(body)}", example)
-
     def substituted(self, tree: Tree, scope: Scope) -> YamlMap:
         return substitute(tree, scope)  # type: ignore[return-value]
 
     def own_name(self, attributes: YamlMap, scope: Scope) -> str:
-        return _named_wrong("name", identifier, substitute(attributes.values["name"], scope)) if "name" in attributes.values else ""
+        return checked("name", identifier, substitute(attributes.values["name"], scope)) if "name" in attributes.values else ""
 
     def layer(self, name: str, key: YamlScalar, attributes: YamlMap, scope: Scope) -> Step:
         own = self.own_name(attributes, scope)
@@ -190,7 +174,7 @@ class Expander:
 
     def repeat(self, key: YamlScalar, attributes: YamlMap, scope: Scope) -> list[Step]:
         self.keys("repeat", attributes, ("times", "layers"), ("when",))
-        times = _named_wrong("times", integer(0), substitute(attributes.values["times"], scope))
+        times = checked("times", integer(0), substitute(attributes.values["times"], scope))
         steps: list[Step] = []
         for _ in range(times):
             self.count(key)
@@ -208,7 +192,7 @@ class Expander:
 
     def branches(self, key: YamlScalar, attributes: YamlMap, scope: Scope) -> Step:
         self.keys("branches", attributes, ("merge", "paths"), _BESIDES)
-        merge = _named_wrong("merge", one_of(*MERGES), substitute(attributes.values["merge"], scope))
+        merge = checked("merge", one_of(*MERGES), substitute(attributes.values["merge"], scope))
         paths = attributes.values["paths"]
         if not isinstance(paths, YamlList) or len(paths.items) < 2:
             raise Wrong(paths, f"`paths` must be a list of at least two lists of layers, got {described(paths)}")
@@ -233,7 +217,7 @@ class Expander:
             if name not in block.takes:
                 at, none = given.keys[name], "it takes none; declare it under `takes:` of the block"
                 raise Wrong(at, f"the block `{block.name}` takes no `{name}`", did_you_mean(name, block.takes) or none)
-        inner = {name: value for name, value in self.file_scope(scope).items() if name not in block.takes}
+        inner = {name: value for name, value in self.file_scope.items() if name not in block.takes}
         for name, usual in block.takes.items():
             if name in given.values:
                 inner[name] = substitute(given.values[name], scope)
@@ -242,26 +226,43 @@ class Expander:
             else:
                 raise Wrong(key, f"the block `{block.name}` needs `{name}`", f"write `{block.name}: {{{name}: ...}}`")
         outer, self.calls = self.calls, (*self.calls, block.name)
-        children = self.sequence(block.layers, _Inner(inner, self.file_scope(scope)), f"the layers of `{block.name}`")
+        children = self.sequence(block.layers, inner, f"the layers of `{block.name}`")
         self.calls = outer
         return Step("sequence", block.name, key, children=children)
 
-    @staticmethod
-    def file_scope(scope: Scope) -> Scope:
-        return scope.file if isinstance(scope, _Inner) else scope
 
-
-class _Inner(dict[str, Tree]):
-    """The names inside a block; ``file`` holds those of the file, which every block sees."""
-
-    def __init__(self, values: Mapping[str, Tree], file: Scope) -> None:
-        super().__init__(values)
-        self.file = file
-
-
-def _named_wrong(name: str, check: Callable[[Tree], T], tree: Tree) -> T:
+def checked(name: str, check: Callable[[Tree], T], tree: Tree) -> T:
     """The checked value; a fault says the key's name."""
     try:
         return check(tree)
     except Wrong as wrong:
         raise Wrong(wrong.at, f"`{name}` {wrong.what}", wrong.remedy) from None
+
+
+def entry(tree: Tree, called: str, problems: Collector) -> tuple[str, YamlScalar, Tree | None]:
+    """The one word of a tree such as ``relu`` or ``{dense: {units: 10}}``, its place, and what is said about it; no word after a fault."""
+    nowhere = YamlScalar(None, "", tree.line, tree.column)
+    if isinstance(tree, YamlScalar) and isinstance(tree.value, str):
+        return tree.value, tree, None
+    if isinstance(tree, YamlMap) and len(tree.values) == 1:
+        ((name, body),) = tree.values.items()
+        return name, tree.keys[name], None if isinstance(body, YamlScalar) and body.value is None else body
+    if isinstance(tree, YamlMap) and tree.values:
+        first, second, *_ = tree.values
+        what = f"{called} is one word with its attributes below, and here stand `{shortened(first)}` and `{shortened(second)}`"
+        remedy = f"indent what belongs to `{shortened(first)}` further, or begin a new entry with `- `"
+        problems.add(tree.keys[second], what, remedy=remedy)
+    else:
+        problems.add(tree, f"{called} must be a word, alone or with attributes as in `dense: {{units: 10}}`, got {described(tree)}")
+    return "", nowhere, None
+
+
+def attribute_map(name: str, key: YamlScalar, body: Tree | None) -> YamlMap:
+    """What is said about an entry, at the place of its word. Raises :class:`Wrong`."""
+    if body is None:
+        return YamlMap({}, {}, key.line, key.column)
+    if isinstance(body, YamlMap):
+        return YamlMap(body.values, body.keys, key.line, key.column)
+    known = list(LAYER_KINDS[name].model_fields) if name in LAYER_KINDS else []
+    example = f"write `{name}: {{{known[0]}: ...}}`" if known else ""
+    raise Wrong(body, f"what {name} is given must be keys and values, got {described(body)}", example)

@@ -92,13 +92,18 @@ def _placed(value: Tree, at: YamlScalar) -> Tree:
 
 
 def condition(tree: Tree, scope: Scope) -> bool:
-    """The truth of a ``when``: a boolean, or an expression with or without ``$``. Raises :class:`ExpressionError`."""
-    if not isinstance(tree, YamlScalar) or tree.value is None:
-        raise ExpressionError("`when` must be an expression")
-    value = evaluate(_bare(tree.value), scope) if isinstance(tree.value, str) else tree.value
-    if not isinstance(value, bool):
-        raise ExpressionError(f"`when` must be true or false, got {shortened(str(value))!r}", "compare it with something, as in `stride != 1`")
-    return value
+    """The truth of a ``when``: a boolean, or an expression with or without ``$``. Raises :class:`ExpressionError` that knows its place."""
+    try:
+        if not isinstance(tree, YamlScalar) or tree.value is None:
+            raise ExpressionError("`when` must be an expression")
+        value = evaluate(_bare(tree.value), scope) if isinstance(tree.value, str) else tree.value
+        if not isinstance(value, bool):
+            said = shortened(str(value))
+            raise ExpressionError(f"`when` must be true or false, got {said!r}", "compare it with something, as in `stride != 1`")
+        return value
+    except ExpressionError as error:
+        error.at = tree
+        raise
 
 
 def _bare(text: str) -> str:

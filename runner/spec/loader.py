@@ -53,6 +53,31 @@ def parse(text: str, path: str) -> YamlMap:
     return builder.root
 
 
+def head(path: Path, wanted: tuple[str, ...]) -> dict[str, str]:
+    """The texts of some top-level keys, read no further than needed; what cannot be read is left out."""
+    found: dict[str, str] = {}
+    depth, key = 0, ""
+    try:
+        for event in yaml.parse(_read(path), Loader=_Loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth, key = depth + 1, ""
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            elif depth == 1 and isinstance(event, yaml.ScalarEvent):
+                if key:
+                    found.update({key: event.value} if key in wanted else {})
+                    key = ""
+                else:
+                    key = event.value
+            elif depth == 1:
+                key = ""
+            if len(found) == len(wanted):
+                break
+    except (yaml.YAMLError, SpecError):
+        pass
+    return found
+
+
 def _read(path: Path) -> str:
     try:
         if path.is_dir():

@@ -117,7 +117,7 @@ def _modes(tree: Tree) -> tuple[str, ...]:
 
 
 Modes = Annotated[
-    "tuple[str, ...] | None",
+    tuple[str, ...] | None,
     PlainValidator(_modes),
     WithJsonSchema({"type": "array", "items": {"enum": list(MODES)}, "minItems": 1, "uniqueItems": True}),
 ]

@@ -234,8 +234,8 @@ Share = Annotated[
 ]
 Pair = Annotated[IntPair, PlainValidator(_pair_of(_extent)), WithJsonSchema(_PAIR)]
 CountPair = Annotated[IntPair, PlainValidator(_pair_of(_count)), WithJsonSchema({"anyOf": [_WHOLE, _pairs(1)]})]
-Padding1d = Annotated["IntPair | str", PlainValidator(_padding_1d), WithJsonSchema({"anyOf": [_WHOLE, _pairs(1), {"const": "same"}]})]
-Padding2d = Annotated["Margins | str", PlainValidator(_padding_2d), WithJsonSchema({"anyOf": [_WHOLE, _pairs(2), {"const": "same"}]})]
+Padding1d = Annotated[IntPair | str, PlainValidator(_padding_1d), WithJsonSchema({"anyOf": [_WHOLE, _pairs(1), {"const": "same"}]})]
+Padding2d = Annotated[Margins | str, PlainValidator(_padding_2d), WithJsonSchema({"anyOf": [_WHOLE, _pairs(2), {"const": "same"}]})]
 ShapeList = Annotated[
     tuple[int, ...],
     PlainValidator(list_of(_extent, "a list of extents, such as [224, 224, 3]")),
@@ -246,9 +246,9 @@ NewShape = Annotated[
     PlainValidator(list_of(integer(-1), "a list of extents, one of which may be -1", least=1)),
     WithJsonSchema({"type": "array", "items": {"type": "integer", "minimum": -1}, "minItems": 1}),
 ]
-Rotary = Annotated["float | None", PlainValidator(_rotary), WithJsonSchema({"anyOf": [{"type": "number"}, {"const": "none"}]})]
+Rotary = Annotated[float | None, PlainValidator(_rotary), WithJsonSchema({"anyOf": [{"type": "number"}, {"const": "none"}]})]
 Axes = Annotated[
-    "tuple[int, ...] | None",
+    tuple[int, ...] | None,
     PlainValidator(_axes),
     WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "integer"}, "minItems": 1}, {"const": "all"}]}),
 ]
