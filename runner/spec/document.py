@@ -1,4 +1,4 @@
-"""The parts of a workload file around its network: parameters, inputs, target, loss, optimizer; and the computation that they make together."""
+"""The parts of a workload file around its network, and the computation that they make together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runner.spec.schema import (
 )
 from runner.spec.shapes import ShapeError, size, written
 from runner.spec.training import LOSSES, OPTIMIZERS
-from runner.spec.tree import Collector, Tree, YamlList, YamlMap, YamlScalar, scalars, shortened
+from runner.spec.tree import Collector, Tree, YamlList, YamlMap, YamlScalar, shortened
 from runner.spec.values import Wrong, a_map, identifier, integer, number_or_flag, one_of
 
 Number: TypeAlias = "int | float | bool"
@@ -98,7 +98,8 @@ def _parameters(tree: YamlMap, problems: Collector) -> dict[str, Number]:
         if name == "batch":
             problems.add(said.keys[name], "a parameter cannot be called `batch`", remedy="`batch` is a key of its own")
         elif name not in used:
-            problems.add(said.keys[name], f"the parameter `{name}` is not used", remedy=f"write `${name}` where it belongs, or leave it out")
+            remedy = f"write `${name}` where it belongs, or leave it out"
+            problems.add(said.keys[name], f"the parameter `{name}` is not used", remedy=remedy)
         try:
             parameters[name] = checked(name, number_or_flag, value)
         except Wrong as wrong:
@@ -168,9 +169,8 @@ def _block(name: str, body: Tree, problems: Collector) -> Block | None:
             problems.add(key, f"a block's parameter cannot be called `{parameter}`", remedy="every layer has that key already")
         elif parameter not in used:
             problems.add(key, f"the block `{name}` takes `{parameter}` and does not use it", remedy="leave it out")
-    usual = {
-        parameter: None if isinstance(value, YamlScalar) and value.value == "required" else value for parameter, value in takes.values.items()
-    }
+    required = {parameter for parameter, value in takes.values.items() if isinstance(value, YamlScalar) and value.value == "required"}
+    usual = {parameter: None if parameter in required else value for parameter, value in takes.values.items()}
     return Block(name, usual, model.layers)
 
 
@@ -196,15 +196,13 @@ def resolve(document: Document, values: Mapping[str, Number], batch: int | None,
     defaults = _defaults(known, scope, problems)
     optimizer = _optimizer(known, problems)
     expander = Expander(document.blocks, defaults, scope, problems)
-    if "operator" in known.values:
-        step = expander.operator(known.values["operator"])
-    else:
-        step = expander.network(known.values["network"])
-    if model is not None and model.batch is None and batch is None and "operator" not in known.values:
-        problems.add(known, "a workload needs `batch`", "it is the number of samples in one step")
+    alone = "operator" in known.values
+    step = expander.operator(known.values["operator"]) if alone else expander.network(known.values["network"])
+    if model is not None and model.batch is None and batch is None and not alone:
+        problems.add(known, "a workload needs `batch`", remedy="the number of samples in one step")
     problems.check()
     assert model is not None and step is not None
-    if "operator" in known.values:
+    if alone:
         for key in ("target", "loss", "optimizer"):
             if key in known.values:
                 problems.add(known.keys[key], f"an operator is measured forward only, so `{key}` means nothing", remedy="leave it out")
@@ -249,7 +247,8 @@ def _inputs(tree: YamlMap, problems: Collector) -> dict[str, Tensor]:
         elif (model := read(InputModel, body, f"the input `{name}`", problems)) is not None:
             _check_fill(model, body, inputs, problems)
             if size(model.shape) >= MAX_ELEMENTS:
-                problems.add(body.values["shape"], f"{written(model.shape)} has {size(model.shape):,} elements; a tensor may have fewer than 2^31")
+                too_large = f"{written(model.shape)} has {size(model.shape):,} elements; a tensor may have fewer than 2^31"
+                problems.add(body.values["shape"], too_large)
             if model.fill == "sin" and model.of in inputs and size(inputs[model.of].shape) != size(model.shape):
                 said_of = f"{written(model.shape)} cannot hold the sines of `{model.of}`, which is {written(inputs[model.of].shape)}"
                 problems.add(body.values["shape"], said_of)
@@ -275,7 +274,8 @@ def _check_fill(model: InputModel | TargetModel, body: YamlMap, inputs: Mapping[
         problems.add(body, f"`low` must be less than `high`, got {model.low} and {model.high}")
     if model.fill == "sin" and model.of not in inputs:
         remedy = did_you_mean(model.of, inputs) if model.of and inputs else "name an input that stands above in `of`"
-        problems.add(body, f"the fill sin is of an input, and `{model.of}` is none before it" if model.of else "the fill sin needs `of`", remedy=remedy)
+        said = f"the fill sin is of an input, and `{model.of}` is none before it" if model.of else "the fill sin needs `of`"
+        problems.add(body, said, remedy=remedy)
 
 
 def _defaults(tree: YamlMap, scope: Mapping[str, Tree], problems: Collector) -> dict[str, YamlMap]:
@@ -283,7 +283,8 @@ def _defaults(tree: YamlMap, scope: Mapping[str, Tree], problems: Collector) -> 
     defaults: dict[str, YamlMap] = {}
     for kind, body in said.values.items():
         if kind not in LAYER_KINDS:
-            problems.add(said.keys[kind], f"`defaults` are for layers, and `{shortened(kind)}` is none", remedy=did_you_mean(kind, LAYER_KINDS))
+            remedy = did_you_mean(kind, LAYER_KINDS)
+            problems.add(said.keys[kind], f"`defaults` are for layers, and `{shortened(kind)}` is none", remedy=remedy)
             continue
         if not isinstance(body, YamlMap):
             problems.add(body, f"the defaults of {kind} must be keys and values")
@@ -347,7 +348,8 @@ def _loss(tree: YamlMap, root: Node, inputs: Mapping[str, Tensor], problems: Col
     if fault := loss.fits(model, root.gives):
         problems.add(tree.values["target"], fault)
     if model.fill == "sin" and model.of in inputs and size(inputs[model.of].shape) != size(shape):
-        problems.add(body, f"the target is {written(shape)}, and cannot hold the sines of `{model.of}`, which is {written(inputs[model.of].shape)}")
+        of = f"`{model.of}`, which is {written(inputs[model.of].shape)}"
+        problems.add(body, f"the target is {written(shape)}, and cannot hold the sines of {of}")
     return loss.kind, _tensor("target", shape, model)
 
 

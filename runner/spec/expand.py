@@ -1,4 +1,4 @@
-"""A file's network written out: blocks called, repeats repeated, ``when`` decided, ``$`` replaced, every layer named and its attributes checked."""
+"""A file's network written out: blocks called, repeats repeated, ``when`` decided, ``$`` replaced, every layer named and checked."""
 
 from __future__ import annotations
 

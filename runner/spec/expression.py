@@ -21,7 +21,7 @@ LARGEST = 1 << 63
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
 _CONSTANTS: Mapping[str, Value] = {"true": True, "false": False}
 
-_ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+_ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], int | float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -188,8 +188,10 @@ def _evaluate(node: ast.expr, scope: Scope, text: str) -> Value:
         return value(node.body) if value(node.test) else value(node.orelse)
     if isinstance(node, ast.Compare):
         return _compare(node, value, text)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and node.args and not node.keywords:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and not node.keywords:
         numbers = [number(argument) for argument in node.args]
+        if not numbers:
+            raise ExpressionError(f"`{text}` gives {node.func.id} nothing to choose from")
         return min(numbers) if node.func.id == "min" else max(numbers)
     raise ExpressionError(
         f"`{text}` holds something that is not allowed here",
@@ -213,13 +215,13 @@ def _calculate(kind: ast.operator, left: int | float, right: int | float, text: 
         result = left**right
         if isinstance(result, complex):
             raise ExpressionError(f"`{text}` has no real value")
-        return result  # type: ignore[no-any-return]
+        return float(result) if isinstance(result, float) else int(result)
     if isinstance(kind, ast.Div):
         exact = isinstance(left, int) and isinstance(right, int) and right != 0 and left % right == 0
         return left // right if exact else left / right
     if type(kind) not in _ARITHMETIC:
         raise ExpressionError(f"`{text}` holds an operator that is not allowed here", "there are + - * / // % **")
-    return _ARITHMETIC[type(kind)](left, right)  # type: ignore[no-any-return]
+    return _ARITHMETIC[type(kind)](left, right)
 
 
 def _bounded(number: int | float, text: str) -> int | float:

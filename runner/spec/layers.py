@@ -1,9 +1,11 @@
 """Every layer that works position by position or on windows, and what reshapes: attributes, shape rule, parameters and operations together.
 
-The order is that of ``workloads/README.md``, which says what each computes. Layers over sequences are in :mod:`runner.spec.sequence_layers`.
+The order is that of ``workloads/README.md``, which says what each computes; those over sequences are in :mod:`runner.spec.sequence_layers`.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from frameworks.contract import Parameter, Shape
 from runner.spec.schema import listed
@@ -151,7 +153,10 @@ class Dense(Layer):
 
 class BatchNorm(Layer):
     kind = "batch_norm"
-    hints = {"eps": _SAY_IT, "keep": f"it is the weight of the old running value, 1 - momentum in some frameworks; {_SAY_IT}"}
+    hints: ClassVar[dict[str, str]] = {
+        "eps": _SAY_IT,
+        "keep": f"it is the weight of the old running value, 1 - momentum in some frameworks; {_SAY_IT}",
+    }
 
     eps: Positive
     keep: Share
@@ -163,7 +168,7 @@ class BatchNorm(Layer):
 
 class LayerNorm(Layer):
     kind = "layer_norm"
-    hints = {"eps": _SAY_IT}
+    hints: ClassVar[dict[str, str]] = {"eps": _SAY_IT}
 
     eps: Positive
 
@@ -173,7 +178,7 @@ class LayerNorm(Layer):
 
 class RmsNorm(Layer):
     kind = "rms_norm"
-    hints = {"eps": _SAY_IT}
+    hints: ClassVar[dict[str, str]] = {"eps": _SAY_IT}
 
     eps: Positive
 
@@ -183,7 +188,7 @@ class RmsNorm(Layer):
 
 class GroupNorm(Layer):
     kind = "group_norm"
-    hints = {"eps": _SAY_IT}
+    hints: ClassVar[dict[str, str]] = {"eps": _SAY_IT}
 
     groups: Extent
     eps: Positive
@@ -219,14 +224,14 @@ class Tanh(_Elementwise):
 
 class LeakyRelu(_Elementwise):
     kind = "leaky_relu"
-    hints = {"slope": _SAY_IT}
+    hints: ClassVar[dict[str, str]] = {"slope": _SAY_IT}
 
     slope: Real
 
 
 class Gelu(_Elementwise):
     kind = "gelu"
-    hints = {"form": f"`erf` is the exact one, `tanh` the approximation; {_SAY_IT}"}
+    hints: ClassVar[dict[str, str]] = {"form": f"`erf` is the exact one, `tanh` the approximation; {_SAY_IT}"}
 
     form: GeluForm
 
@@ -289,7 +294,7 @@ class GlobalAvgPool2d(Layer):
 
 class Upsample2d(Layer):
     kind = "upsample2d"
-    hints = {"method": "write `nearest` or `bilinear`"}
+    hints: ClassVar[dict[str, str]] = {"method": "write `nearest` or `bilinear`"}
 
     factor: Extent
     method: UpsampleMethod

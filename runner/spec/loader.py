@@ -114,7 +114,7 @@ def _syntax_problem(error: yaml.YAMLError, text: str, path: str) -> Problem:
         before = text[:position] if isinstance(position, int) and position >= 0 else ""
         line, column = before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1
         character = text[len(before) : len(before) + 1]
-        said = f"the character {ascii(character)} cannot stand in YAML" if character else f"this is not YAML: {error}"
+        said = f"the character {character!a} cannot stand in YAML" if character else f"this is not YAML: {error}"
         return Problem(path, line, column, " ".join(said.split()))
     line, column = mark.line + 1, mark.column + 1
     lines = text.splitlines()
@@ -145,7 +145,7 @@ class _Builder:
         self.open: list[_Frame] = []
         self.anchors: dict[str, tuple[Tree, int, int]] = {}  # the tree, its nodes, its height
 
-    def error(self, at: Tree | yaml.Mark, what: str, why: str = "", remedy: str = "") -> SpecError:
+    def error(self, at: Any, what: str, why: str = "", remedy: str = "") -> SpecError:
         line, column = (at.line, at.column) if isinstance(at, YamlScalar | YamlList | YamlMap) else (at.line + 1, at.column + 1)
         return SpecError([Problem(self.path, line, column, what, why, remedy)])
 

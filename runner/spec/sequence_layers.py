@@ -117,7 +117,7 @@ class Unembedding(Layer):
 
 class _Recurrent(Layer):
     gates: ClassVar[int]
-    hints = {"sequences": "`true` gives the output of every position, `false` the last one"}
+    hints: ClassVar[dict[str, str]] = {"sequences": "`true` gives the output of every position, `false` the last one"}
 
     units: Extent
     sequences: Flag

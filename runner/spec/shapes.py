@@ -123,7 +123,10 @@ def margins(padding: tuple[int, int] | str, window: int, stride: int, dilation: 
 
 
 def margins_2d(
-    padding: tuple[tuple[int, int], tuple[int, int]] | str, window: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)
+    padding: tuple[tuple[int, int], tuple[int, int]] | str,
+    window: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int] = (1, 1),
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     sides = (padding, padding) if isinstance(padding, str) else padding
     return margins(sides[0], window[0], stride[0], dilation[0]), margins(sides[1], window[1], stride[1], dilation[1])

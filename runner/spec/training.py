@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from frameworks.contract import Shape, Tensor
+from frameworks.contract import Shape
 from runner.spec.schema import Settings, TargetModel
 from runner.spec.shapes import ShapeError, written
 from runner.spec.values import Flag, Fraction, NotNegative, Positive
@@ -14,7 +14,7 @@ from runner.spec.values import Flag, Fraction, NotNegative, Positive
 
 @dataclass(frozen=True)
 class Loss:
-    """``target_shape`` derives the target's shape from the output's, per sample; ``fits`` returns what is wrong with a target, or nothing."""
+    """``target_shape`` derives the target's shape from the output's, per sample; ``fits`` says what is wrong with a target, or nothing."""
 
     kind: str
     target_shape: Callable[[Shape], Shape]
@@ -81,7 +81,7 @@ class Sgd(Optimizer):
 
 class Adam(Optimizer):
     kind = "adam"
-    hints = {"eps": "frameworks differ here, so it must be said; 1e-8 is the paper's"}
+    hints: ClassVar[dict[str, str]] = {"eps": "frameworks differ here, so it must be said; 1e-8 is the paper's"}
 
     learning_rate: Positive
     beta1: Fraction = 0.9
@@ -91,7 +91,7 @@ class Adam(Optimizer):
 
 class Adamw(Adam):
     kind = "adamw"
-    hints = {**Adam.hints, "weight_decay": "frameworks differ here, so it must be said; 0.01 is usual"}
+    hints: ClassVar[dict[str, str]] = {**Adam.hints, "weight_decay": "frameworks differ here, so it must be said; 0.01 is usual"}
 
     weight_decay: NotNegative
 
