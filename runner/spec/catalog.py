@@ -31,7 +31,7 @@ def library() -> Path:
 
 def all_workloads(folders: Iterable[Path] = ()) -> list[Path]:
     """The workload files of the library and of further folders, each folder's in the order of their paths."""
-    return [path for folder in (library(), *folders) for path in _files(Path(folder))]
+    return [path for folder in (library(), *folders) for path in yaml_files(Path(folder)) if not _is_apart(path, Path(folder))]
 
 
 def all_suites() -> list[Path]:
@@ -49,8 +49,13 @@ def summaries(paths: Iterable[Path]) -> list[Summary]:
     return found
 
 
-def find(name: Path | str, folders: Iterable[Path] = ()) -> Path:
-    """The file of a workload: a path, or a name in the library or in ``folders``. Raises :class:`SpecError`."""
+def find(name: Path | str, folders: Iterable[Path] = (), *, beside: Path | None = None) -> Path:
+    """The file of a workload: a path, or a name in the library or in ``folders``. Raises :class:`SpecError`.
+
+    A relative path counts from the working directory, or from the folder of the file ``beside`` that names it.
+    """
+    if beside is not None and is_path(name):
+        return beside.parent / name
     return _find(name, all_workloads(folders), "workload")
 
 
@@ -87,6 +92,10 @@ def _exists(name: Path | str) -> bool:
         return False
 
 
-def _files(folder: Path) -> list[Path]:
-    paths = (path for pattern in ("*.yaml", "*.yml") for path in folder.rglob(pattern))
-    return sorted(path for path in paths if path.relative_to(folder).parts[0] not in _NOT_WORKLOADS)
+def yaml_files(folder: Path) -> list[Path]:
+    """Every YAML file below a folder, in the order of their paths."""
+    return sorted(path for pattern in ("*.yaml", "*.yml") for path in folder.rglob(pattern))
+
+
+def _is_apart(path: Path, folder: Path) -> bool:
+    return path.relative_to(folder).parts[0] in _NOT_WORKLOADS

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from runner.errors import UserError
+
 
 @dataclass(frozen=True, order=True)
 class Problem:
@@ -23,8 +25,10 @@ class Problem:
         return f"{place}: " + "; ".join(filter(None, (self.what, self.why, self.remedy)))
 
 
-class SpecError(Exception):
+class SpecError(UserError):
     """A file of the workload language is wrong; ``problems`` holds its faults in the order of their places."""
+
+    for_people = True  # its text is all that a person needs; no stack is shown
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems))

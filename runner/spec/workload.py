@@ -15,7 +15,7 @@ from runner.spec import catalog
 from runner.spec.document import Document, Number, Resolved, read_document
 from runner.spec.document import resolve as resolve_document
 from runner.spec.loader import load
-from runner.spec.problems import Problem, SpecError, did_you_mean
+from runner.spec.problems import did_you_mean
 from runner.spec.shapes import written
 from runner.spec.tree import Collector, YamlMap
 
@@ -93,17 +93,6 @@ def digest(computation: Computation) -> str:
     """16 hexadecimal digits that name a computation: everything in it, the batch included."""
     text = json.dumps(to_json(computation), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def validate(paths: Iterable[Path | str], folders: Iterable[Path] = ()) -> list[Problem]:
-    """The problems of all these files, in their order; never an exception for what a file holds."""
-    found: list[Problem] = []
-    for path in paths:
-        try:
-            load_workload(path, folders)
-        except SpecError as error:
-            found += error.problems
-    return found
 
 
 def _check_variants(workload: Workload) -> None:
