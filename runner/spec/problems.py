@@ -28,8 +28,6 @@ class Problem:
 class SpecError(UserError):
     """A file of the workload language is wrong; ``problems`` holds its faults in the order of their places."""
 
-    for_people = True  # its text is all that a person needs; no stack is shown
-
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems))
         super().__init__("\n".join(map(str, self.problems)))

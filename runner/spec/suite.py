@@ -20,7 +20,7 @@ from runner.spec.values import Extent, FileName, Positive, Raw, Text, Wrong, a_m
 
 @dataclass(frozen=True)
 class SuiteCell:
-    """One entry: a workload, and what it is run with. What is empty is left to the request or the workload.
+    """One workload of an entry, and what it is run with. What is empty is left to the request or the workload.
 
     ``workload`` is a name, or a path relative to the suite's file: ``catalog.find(cell.workload, beside=suite.path)``.
     """
@@ -69,7 +69,7 @@ Words = Annotated[tuple[str, ...], _one_or_more(text), _ANY]
 class CellModel(Settings):
     """An entry of `cells`."""
 
-    workload: Text
+    workload: Words
     batch: Annotated[tuple[int, ...], _one_or_more(integer(1)), _ANY] = ()
     modes: Annotated[tuple[str, ...], _one_or_more(one_of(*MODES)), _ANY] = ()
     precisions: Annotated[tuple[str, ...], _one_or_more(one_of(*PRECISIONS)), _ANY] = ()
@@ -111,24 +111,25 @@ def _cells(tree: Tree, path: Path, problems: Collector) -> tuple[SuiteCell, ...]
     if not isinstance(tree, YamlList) or not tree.items:
         problems.add(tree, f"`cells` must be a list of what to run, got {described(tree)}")
         return ()
-    cells = []
+    cells: list[SuiteCell] = []
     for item in tree.items:
         if not isinstance(item, YamlMap):
             problems.add(item, f"a cell must be keys and values, got {described(item)}", remedy="such as `{workload: lenet5, batch: 64}`")
         elif (model := read(CellModel, item, "a cell", problems)) is not None:
-            _check_exists(model.workload, item.values["workload"], path, problems)
-            cells.append(
-                SuiteCell(**{**{name: getattr(model, name) for name in CellModel.model_fields}, "parameters": model.parameters or {}})
-            )
+            _check_exist(model.workload, item.values["workload"], path, problems)
+            said = {name: getattr(model, name) for name in CellModel.model_fields}
+            cells += [SuiteCell(**{**said, "workload": workload, "parameters": model.parameters or {}}) for workload in model.workload]
     return tuple(cells)
 
 
-def _check_exists(workload: str, at: Tree, path: Path, problems: Collector) -> None:
-    try:
-        found = catalog.find(workload, beside=path)
-    except SpecError as error:
-        for problem in error.problems:
-            problems.add(at, f"{problem.what}: `{workload}`", problem.why, problem.remedy)
-        return
-    if not found.is_file():
-        problems.add(at, f"there is no file {found}")
+def _check_exist(workloads: tuple[str, ...], tree: Tree, path: Path, problems: Collector) -> None:
+    places = tree.items if isinstance(tree, YamlList) else (tree,)
+    for workload, at in zip(workloads, places, strict=True):
+        try:
+            found = catalog.find(workload, beside=path)
+        except SpecError as error:
+            for problem in error.problems:
+                problems.add(at, f"{problem.what}: `{workload}`", problem.why, problem.remedy)
+        else:
+            if not found.is_file():
+                problems.add(at, f"there is no file {found}")
