@@ -1,6 +1,7 @@
 """The records of a run file: what one line of it says.
 
-A run file is JSON Lines: a :class:`Header`, then :class:`Started` and :class:`Round` lines as the run goes on, and an :class:`End`.
+A run file is JSON Lines: a :class:`Header`, then :class:`Started` and :class:`Round` lines as the run goes on (:class:`Cells` when it is
+taken up with other cells), and an :class:`End`.
 ``to_json`` gives the object of a line; ``from_json`` takes one, ignores keys that it does not know (a later headtohead may add some
 without changing what the others mean) and raises ``ValueError`` for a key that is missing. Times are in seconds, memory in bytes.
 """
@@ -32,7 +33,8 @@ class Record:
 
 @dataclass(frozen=True)
 class Machine:
-    """The computer, without anything that says whose it is. ``gpu`` is None where no GPU can be used."""
+    """The computer, without anything that says whose it is. ``memory`` in bytes; ``gpu`` is None where none is found;
+    ``translated``: an x86 Python on Apple silicon under Rosetta, whose speeds are those of an emulation."""
 
     chip: str
     cores: int
@@ -41,6 +43,7 @@ class Machine:
     architecture: str
     python: str
     gpu: str | None = None
+    translated: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class FrameworkState:
 class Cell:
     """One number of a table. Rivals share ``comparison``; ``computation`` is the digest of what is computed.
 
-    ``parameters`` and ``trainable`` are counts, ``operations`` those of one sample's forward pass (of the call without a batch).
+    ``parameters`` counts what training changes, ``not_trained`` running statistics, ``operations`` those of one sample's forward pass
+    (of the call without a batch).
     """
 
     id: str
@@ -75,13 +79,15 @@ class Cell:
     unit: str
     computation: str
     parameters: int
-    trainable: int
+    not_trained: int
     operations: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Header(Record):
-    """The first line: all that was known before the first round. ``environment`` holds the variables that differ from the default."""
+    """The first line: all that was known before the first round. ``environment`` holds the variables that differ from the
+    default, of all children (``{"VARIABLE": "value"}``) or by framework (``{"pytorch": {"VARIABLE": "value"}}``);
+    ``withheld`` names those of the user's that no child was given."""
 
     record: ClassVar[str] = "header"
 
@@ -93,17 +99,33 @@ class Header(Record):
     settings: Mapping[str, Any]
     machine: Machine
     frameworks: Mapping[str, FrameworkState]
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    withheld: tuple[str, ...] = ()
     cells: tuple[Cell, ...]
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Header:
         known = _known(cls, data)
         known["command"] = tuple(data["command"])
+        known["withheld"] = tuple(data.get("withheld", ()))
         known["machine"] = _make(Machine, data["machine"])
         known["frameworks"] = {name: _make(FrameworkState, state) for name, state in data["frameworks"].items()}
         known["cells"] = tuple(_make(Cell, cell) for cell in data["cells"])
         return cls(**known)
+
+
+@dataclass(frozen=True)
+class Cells(Record):
+    """Written when a run is taken up whose workloads have changed: cells that it has from now on, and ids of those that it has no more."""
+
+    record: ClassVar[str] = "cells"
+
+    cells: tuple[Cell, ...]
+    retired: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Cells:
+        return cls(tuple(_make(Cell, cell) for cell in data["cells"]), tuple(data.get("retired", ())))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ and every interval is taken over rounds.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -108,6 +109,7 @@ def geometric_mean(values: Sequence[float | None]) -> Aggregate:
     return Aggregate(math.exp(math.fsum(logs) / len(logs)) if logs else None, len(logs), len(values))
 
 
+@functools.cache
 def student_quantile(probability: float, freedom: int) -> float:
     """The value that Student's t with ``freedom`` degrees stays below with ``probability`` (0.5 up to, not including, 1).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
+from runner.records import Header
 from runner.report import labels, numbers
 from runner.report.labels import Names
 from runner.report.rows import CellRow, Problem, Report
@@ -16,25 +17,25 @@ def problems(report: Report, names: Names) -> Iterable[str]:
     if report.problems:
         cells = {cell.cell: cell for cell in report.cells()}
         yield "### Not ok"
-        yield "\n".join(f"{problem.number}. {_problem(problem, names, cells)}" for problem in report.problems)
+        yield "\n".join(f"{problem.number}. {_problem(problem, report, names, cells)}" for problem in report.problems)
 
 
-def _problem(problem: Problem, names: Names, cells: Mapping[str, CellRow]) -> str:
+def _problem(problem: Problem, report: Report, names: Names, cells: Mapping[str, CellRow]) -> str:
     befallen: dict[str, list[str]] = {}
     for cell, rounds in problem.rounds.items():
-        befallen.setdefault(_rounds(rounds, cells[cell]), []).append(cell)
+        befallen.setdefault(_rounds(rounds, cells[cell], report.header), []).append(cell)
     where = "; ".join(names.cells(ids) + when for when, ids in befallen.items())
     reason = f": {escape(problem.reason)}" if problem.reason else ""
-    remedy = f" Remedy: {_stopped(escape(problem.remedy))}" if problem.remedy else ""
-    log = f" Log: {escape(problem.log)}" if problem.log else ""
-    return f"**{labels.status(problem.status)}**{_stopped(reason)} {where}.{remedy}{log}"
+    remedy = f" Remedy: {escape(problem.remedy)}" if problem.remedy else ""
+    log = f" (log: {escape(problem.log)})" if problem.log else ""
+    return f"**{labels.status(problem.status)}**{_stopped(reason)} {where}{log}.{remedy}"
 
 
-def _rounds(rounds: Sequence[int], cell: CellRow) -> str:
+def _rounds(rounds: Sequence[int], cell: CellRow, header: Header) -> str:
     """Which rounds failed, counted from 1, where others did not."""
     if not rounds or not cell.rounds:
         return ""
-    of = cell.rounds + cell.rounds_failed
+    of = header.settings.get("rounds", cell.rounds + cell.rounds_failed)
     return f", round{'s' if len(rounds) > 1 else ''} {', '.join(str(number + 1) for number in rounds)} of {of}"
 
 
@@ -64,23 +65,35 @@ def how_measured(report: Report) -> Iterable[str]:
         said += f"; CPU threads: {', '.join(str(count) for count in sorted(threads))}" if threads else ""
         lines.append(f"{escape(state.title)}: {said}")
     settings = {"seed": header.seed, **header.settings}
-    lines.append(f"headtohead {escape(header.headtohead)}: " + escape(", ".join(f"{name} {_value(v)}" for name, v in settings.items())))
+    plain = [f"{name.replace('_', ' ')} {_value(v)}" for name, v in settings.items() if v is not None and not isinstance(v, Mapping)]
+    lines.append(f"headtohead {escape(header.headtohead)}: {escape(', '.join(plain))}")
     if report.loads:
         lines.append(f"Load average before the rounds: {numbers.span(report.loads)}")
-    if header.environment:
-        lines.append("Environment: " + escape(", ".join(f"{name}={value}" for name, value in header.environment.items())))
+    lines += [f"{label}: {escape(variables)}" for label, variables in _environment(header) if variables]
+    if header.withheld:
+        lines.append(f"Variables that were set and withheld: {escape(', '.join(header.withheld))}")
     yield "### How it was measured"
     yield "\n".join(f"- {line}" for line in lines)
     yield "Reproduce it with:"
     yield code_block(shlex.join(header.command))
 
 
+def _environment(header: Header) -> Iterable[tuple[str, str]]:
+    """Variables as text, those of all children first, then those of each framework."""
+    common = {name: value for name, value in header.environment.items() if not isinstance(value, Mapping)}
+    yield "Environment", ", ".join(f"{name}={value}" for name, value in common.items())
+    for name, variables in header.environment.items():
+        if isinstance(variables, Mapping):
+            title = header.frameworks[name].title if name in header.frameworks else name
+            yield f"Environment of {escape(title)}", ", ".join(f"{variable}={value}" for variable, value in variables.items())
+
+
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return " ".join(str(item) for item in value) or "none"
-    return "none" if value is None else str(value)
+        return " ".join(str(item) for item in value)
+    return str(value)
 
 
 def _stopped(text: str) -> str:

@@ -25,6 +25,8 @@ def render(report: Report) -> str:
     names = Names(report)
     marks = _marks(report)
     parts = [_title(report)]
+    if report.header.machine.translated:
+        parts.append("**Python ran under Rosetta, so these are the speeds of an emulated x86 processor. Remedy: install an arm64 Python.**")
     if not report.complete:
         parts.append("**The run was interrupted or is still going on: what is missing is listed under “Not ok”.**")
     for table in report.tables:

@@ -59,7 +59,7 @@ class CellRow:
     unit: str
     computation: str
     parameters: int
-    trainable: int
+    not_trained: int
     operations: int
     status: Status
     reason: str

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-_MARKS = re.compile(r"[\\`*\[\]<>&~|$]|(?<![^\W_])_|_(?![^\W_])")
+# What markdown would take for mark-up inside a line: always for some characters, for others only where they stand so that they can.
+_MARKS = re.compile(
+    r"[`*|~$]"
+    r"|\\(?=[!-/:-@\[-`{-~]|$)"
+    r"|\](?=\()"
+    r"|<(?=[A-Za-z/!?])"
+    r"|&(?=\#?\w+;)"
+    r"|(?<![^\W_])_|_(?![^\W_])"
+)
 _MENTION = re.compile(r"(?<![\w`])@(?=\w)")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 
@@ -18,8 +26,9 @@ def one_line(text: object) -> str:
 def escape(text: object) -> str:
     """The text so that markdown shows it as it is, in a table too.
 
-    An underscore inside a word is no mark and stays, for the sake of those who read the source in a terminal. An ``@`` before a name
-    is followed by a word joiner, since a page that it is pasted into would otherwise call somebody.
+    What is no mark where it stands is left alone (``mixed_bfloat16``, ``pip install 'a[b]>=1'``), for those who read the source in a
+    terminal and copy from it. It must not begin a line. An ``@`` before a name is followed by a word joiner, since a page that it is
+    pasted into would otherwise call somebody.
     """
     return _MENTION.sub("@\N{WORD JOINER}", _MARKS.sub(r"\\\g<0>", one_line(text)))
 

@@ -1,0 +1,171 @@
+"""Writes the recorded run that the golden reports are made from; run as a script, it writes both anew.
+
+``python -m tests.report.recorded`` is how ``recorded.jsonl`` and ``golden/`` change, so that a change of layout shows in review.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from runner.records import Block, Cell, End, FrameworkState, Header, Machine, Note, Record, Round, Started
+
+HERE = Path(__file__).parent
+FILE = HERE / "recorded.jsonl"
+GOLDEN = HERE / "golden"
+SUFFIXES = {"markdown": "md", "csv": "csv", "json": "json"}
+
+MACHINE = Machine("AMD EPYC 7B13", 2, 16_777_216_000, "Linux 6.1", "x86_64", "3.11.7")
+FRAMEWORKS = {
+    "pytorch": FrameworkState("PyTorch", "ok", versions={"torch": "2.13.0+cpu", "numpy": "2.3.1"}, devices={"cpu": "AMD EPYC 7B13"}),
+    "tensorflow": FrameworkState(
+        "TensorFlow", "ok", versions={"tensorflow": "2.21.0", "keras": "3.15.0"}, devices={"cpu": "AMD EPYC 7B13"}
+    ),
+    "fakeflow": FrameworkState("Fake_Flow", "not_installed", "no module named 'fakeflow'", "pip install fakeflow"),
+}
+COLUMNS = (("pytorch", "eager"), ("tensorflow", "graph"), ("fakeflow", "eager"))
+# workload, variant, batch, mode, precision, unit, seconds a step in the first framework, how many times as fast the second is
+ROWS: tuple[tuple[str, dict[str, Any], int | None, str, str, str, float, float], ...] = (
+    ("lenet5-mnist", {}, 64, "train", "float32", "images", 0.0052, 0.8),
+    ("gpt2_small*", {"sequence": 128}, 8, "train", "float32", "sequences", 1.31, 1.25),
+    ("gpt2_small*", {"sequence": 128}, 8, "train", "mixed_bfloat16", "sequences", 2.2, 0.03),
+    ("lenet5-mnist", {}, 64, "infer", "float32", "images", 0.0011, 1.004),
+    ("vgg16", {}, 1, "infer", "float32", "images", 0.21, 11.7),
+    ("matmul|odd `name` <b>", {"n": 1024}, None, "infer", "float32", "calls", 0.0000421, 0.97),
+)
+OPTIMIZERS = {"pytorch": "torch.optim.sgd.SGD", "tensorflow": "keras.src.optimizers.sgd.SGD"}
+
+
+def cell_id(row: int, column: int) -> str:
+    """The id of a cell by its place in the table."""
+    return f"{row:08x}{column:08x}"
+
+
+def header() -> Header:
+    """The header of the recorded run."""
+    return Header(
+        headtohead="0.1.0",
+        started="2026-11-30T12:00:00+00:00",
+        command=("h2h", "run", "--suite", "quick", "--framework", "pytorch", "--framework", "tensorflow", "--framework", "fakeflow"),
+        seed=0,
+        settings={"rounds": 3, "budget": 1.0, "alone": False, "threads": None, "request": {"suites": ["quick"]}},
+        machine=MACHINE,
+        frameworks=FRAMEWORKS,
+        environment={"OMP_NUM_THREADS": "2", "tensorflow": {"TF_CPP_MIN_LOG_LEVEL": "2"}},
+        withheld=("PYTORCH_ENABLE_MPS_FALLBACK",),
+        cells=tuple(
+            Cell(
+                id=cell_id(row, column),
+                comparison=f"{row:016x}",
+                workload=workload,
+                variant=variant,
+                batch=batch,
+                mode=mode,  # type: ignore[arg-type]
+                precision=precision,
+                framework=framework,
+                device="cpu",
+                execution=execution,
+                unit=unit,
+                computation=f"{row + 100:016x}",
+                parameters=61_706,
+                not_trained=0,
+                operations=833_040,
+            )
+            for row, (workload, variant, batch, mode, precision, unit, _, _) in enumerate(ROWS)
+            for column, (framework, execution) in enumerate(COLUMNS)
+        ),
+    )
+
+
+def measured(row: int, column: int, number: int, draw: random.Random) -> Round:
+    """One round that went well."""
+    seconds, speed = ROWS[row][6:]
+    step = seconds / (speed if column else 1.0) * draw.uniform(0.97, 1.03)
+    steps = max(1, round(0.1 / step))
+    framework = COLUMNS[column][0]
+    return Round(
+        cell=cell_id(row, column),
+        round=number,
+        position=column,
+        status="ok",
+        prepare={"import": 2.0 + column, "build": 0.1, "first_step": 10 * step, "warm_up": 0.5},
+        blocks=tuple(Block(steps, steps * step * draw.uniform(0.99, 1.02), 10.0 * number + index) for index in range(10)),
+        memory={"device_peak": None, "process_peak": 400_000_000 + 300_000_000 * column},
+        loss={"first": 2.3, "last": 2.1} if ROWS[row][3] == "train" else {"first": None, "last": None},
+        facts={
+            "optimizer": OPTIMIZERS[framework] if ROWS[row][3] == "train" else None,
+            "layout": "channels last" if column else "channels first",
+            "threads": 2,
+            "compilations": column,
+            "timed_compilations": 0,
+            "graph_breaks": None,
+            "deviations": [],
+            "switches": {},
+            "warnings": [],
+        },
+        conditions={"load": 0.25 * (number + 1), "memory_available": 12_000_000_000},
+        log=f"logs/{cell_id(row, column)}-{number}.txt",
+    )
+
+
+def failed(round: Round, status: str, reason: str, remedy: str = "") -> Round:
+    """The same round, had it failed."""
+    return Round(
+        cell=round.cell,
+        round=round.round,
+        position=round.position,
+        status=status,
+        reason=reason,
+        remedy=remedy,
+        log=round.log,  # type: ignore[arg-type]
+    )
+
+
+def changed(round: Round, *, notes: tuple[Note, ...] = (), alone: bool = False, **facts: Any) -> Round:
+    """The same round with notes or other facts."""
+    return dataclasses.replace(round, notes=notes, alone=alone, facts={**round.facts, **facts})
+
+
+def records() -> list[Record]:
+    """All records: every row has its story, so that each part of a report has something to say."""
+    draw = random.Random(20261130)
+    lines: list[Record] = [header()]
+    for row in range(len(ROWS)):
+        for number in range(1 if row == 5 else 3):
+            lines.append(Started(f"{row:016x}", number, (cell_id(row, 0), cell_id(row, 1))))
+            pair = [measured(row, column, number, draw) for column in (0, 1)]
+            if row == 0 and number == 1:
+                pair[1] = failed(
+                    pair[1], "crashed", "ended by signal 11 (segmentation fault)\nin `libfoo_bar.so`|x", "report it to @someone"
+                )
+            if row == 0:
+                pair[0] = changed(pair[0], notes=(Note("not_steady", f"the last blocks still differed by {4 + number} %"),))
+            if row == 1:
+                deviation = "keras.layers.LSTM has <one> bias where *two* are asked for"
+                pair[1] = changed(pair[1], deviations=[deviation], optimizer="keras.src.optimizers.adam.Adam", timed_compilations=2)
+            if row == 2:
+                pair[1] = failed(pair[1], "out_of_memory", "the device has 2 GiB and 3 GiB were asked for", "a smaller --batch")
+            if row == 4:
+                pair = [changed(each, alone=True) for each in pair]
+            lines += pair
+            if row == 3 and number == 2:
+                lines.pop()
+    return [*lines, End("interrupted")]
+
+
+def main() -> None:
+    """Write the recorded run and the golden reports."""
+    from runner.report import FORMATS, render
+    from runner.runfile import read
+
+    FILE.write_text("".join(json.dumps(record.to_json(), allow_nan=False) + "\n" for record in records()))
+    GOLDEN.mkdir(exist_ok=True)
+    for format in FORMATS:
+        (GOLDEN / f"report.{SUFFIXES[format]}").write_text(render(read(FILE), format))
+
+
+if __name__ == "__main__":
+    main()

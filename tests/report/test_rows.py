@@ -1,0 +1,166 @@
+"""What a report derives from a run: numbers, ratios, problems and notes."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.records import Block, End, Header, Machine, Note, Record, Round, Started
+from runner.report import render
+from runner.report.rows import CellRow, Report, report
+from runner.runfile import RunFile, read
+from tests.report import recorded
+from tests.report.recorded import cell_id
+
+FIRST, SECOND = cell_id(0, 0), cell_id(0, 1)
+
+
+def two_rivals(**changes: Any) -> Header:
+    """A header with one row of two rivals."""
+    whole = recorded.header()
+    return dataclasses.replace(whole, **{"cells": whole.cells[:2], **changes})
+
+
+def timed(cell: str, number: int, seconds: float, **changes: Any) -> Round:
+    """An ok round at so many seconds a step; the batch is 64."""
+    return dataclasses.replace(Round(cell=cell, round=number, position=0, status="ok", blocks=(Block(10, 10 * seconds, 0.0),)), **changes)
+
+
+def reported(folder: Path, *records: Record, header: Header | None = None, end: bool = True) -> Report:
+    """The report of a run with these records."""
+    with RunFile.create(folder / "run.jsonl", header or two_rivals()) as file:
+        for record in [*records, *([End("complete")] if end else [])]:
+            file.append(record)
+    return report(read(folder / "run.jsonl"))
+
+
+def row(report: Report, cell: str) -> CellRow:
+    (found,) = [each for each in report.cells() if each.cell == cell]
+    return found
+
+
+def test_throughput_is_the_batch_by_the_median_round(tmp_path: Path) -> None:
+    cell = row(reported(tmp_path, *(timed(FIRST, n, s) for n, s in enumerate([0.5, 0.25, 4.0]))), FIRST)
+    assert cell.seconds_per_step == pytest.approx(0.5)
+    assert cell.samples_per_second == pytest.approx(128)
+    assert cell.spread == pytest.approx((4.0 - 0.25) / 2 / 0.5)
+
+
+def test_a_call_without_a_batch_is_one_sample(tmp_path: Path) -> None:
+    cells = tuple(dataclasses.replace(cell, batch=None, unit="calls") for cell in two_rivals().cells)
+    assert row(reported(tmp_path, timed(FIRST, 0, 0.5), header=two_rivals(cells=cells)), FIRST).samples_per_second == pytest.approx(2)
+
+
+def test_ratio_takes_only_rounds_that_both_finished(tmp_path: Path) -> None:
+    found = reported(
+        tmp_path,
+        timed(FIRST, 0, 1.0),
+        timed(SECOND, 0, 0.5),
+        timed(FIRST, 1, 1.0),
+        timed(SECOND, 1, 100.0, status="crashed", reason="x"),
+        timed(SECOND, 2, 100.0),
+    )
+    cell = row(found, SECOND)
+    assert (cell.ratio, cell.ratio_low, cell.ratio_rounds, cell.ratio_to) == (pytest.approx(2.0), None, 1, FIRST)
+    assert row(found, FIRST).ratio is None
+
+
+@pytest.mark.parametrize(
+    "change", [{"precision": "float64"}, {"batch": 32}, {"computation": "f" * 16}, {"comparison": "f" * 16}, {"variant": {"n": 1}}]
+)
+def test_what_differs_shares_no_row_and_no_ratio(tmp_path: Path, change: dict[str, Any]) -> None:
+    first, second = two_rivals().cells
+    found = reported(
+        tmp_path, timed(FIRST, 0, 1.0), timed(SECOND, 0, 0.5), header=two_rivals(cells=(first, dataclasses.replace(second, **change)))
+    )
+    assert [len(row) for row in found.tables[0].rows] == [1, 1]
+    assert row(found, SECOND).ratio is None
+    assert found.tables[0].means == ()
+
+
+def test_cells_that_no_column_tells_apart_are_both_shown(tmp_path: Path) -> None:
+    first, second = two_rivals().cells
+    twin = dataclasses.replace(first, id=second.id)
+    found = reported(tmp_path, timed(FIRST, 0, 1.0), timed(SECOND, 0, 0.5), header=two_rivals(cells=(first, twin)))
+    assert [cell.samples_per_second for cell in found.cells()] == [64, 128]
+
+
+def test_failures_with_the_same_words_are_one_problem(tmp_path: Path) -> None:
+    failures = [timed(SECOND, n, 1.0, status="crashed", reason="signal 11", log=f"logs/{n}") for n in (0, 2)]
+    found = reported(tmp_path, timed(FIRST, 0, 1.0), *failures, timed(SECOND, 1, 1.0))
+    (problem,) = found.problems
+    assert (problem.number, problem.status, problem.rounds, problem.log) == (1, "crashed", {SECOND: (0, 2)}, "logs/0")
+    assert (row(found, SECOND).status, row(found, SECOND).rounds, row(found, SECOND).rounds_failed) == ("ok", 1, 2)
+
+
+def test_a_cell_of_an_absent_framework_has_its_status(tmp_path: Path) -> None:
+    first, second = two_rivals().cells
+    cells = (first, dataclasses.replace(second, framework="fakeflow"))
+    found = reported(tmp_path, timed(FIRST, 0, 1.0), header=two_rivals(cells=cells))
+    cell = row(found, SECOND)
+    assert (cell.status, cell.reason, cell.remedy) == ("not_installed", "no module named 'fakeflow'", "pip install fakeflow")
+    assert cell.samples_per_second is None
+
+
+def test_a_round_without_result_and_a_cell_without_turn_are_interrupted(tmp_path: Path) -> None:
+    found = reported(tmp_path, Started("0" * 16, 0, (FIRST,)), end=False)
+    assert not found.complete
+    assert [(problem.status, problem.rounds) for problem in found.problems] == [
+        ("interrupted", {FIRST: (0,)}),
+        ("interrupted", {SECOND: ()}),
+    ]
+
+
+def test_geometric_mean_counts_rows_that_one_side_lacks(tmp_path: Path) -> None:
+    whole = recorded.header()
+    cells = tuple(dataclasses.replace(cell, mode="train", precision="float32") for cell in whole.cells if cell.framework != "fakeflow")[:6]
+    rounds = [timed(cell_id(line, 0), 0, 1.0) for line in range(3)] + [timed(cell_id(0, 1), 0, 0.5), timed(cell_id(1, 1), 0, 0.125)]
+    (mean,) = reported(tmp_path, *rounds, header=two_rivals(cells=cells)).tables[0].means
+    assert (mean.ratio, mean.finished, mean.of) == (pytest.approx(4.0), 2, 3)
+
+
+def codes(found: Report) -> dict[str, tuple[str, ...]]:
+    return {note.code: note.cells for note in found.notes}
+
+
+def test_notes_are_said_once_with_all_their_cells(tmp_path: Path) -> None:
+    rounds = [timed(cell, n, 1.0, facts={"deviations": ["one bias"]}) for cell in (FIRST, SECOND) for n in (0, 1)]
+    assert codes(reported(tmp_path, *rounds)) == {"deviation": (FIRST, SECOND)}
+
+
+def test_notes_with_other_figures_are_said_once_a_cell(tmp_path: Path) -> None:
+    rounds = [timed(FIRST, n, 1.0, notes=(Note("not_steady", f"{n} %"),)) for n in (4, 5)] + [timed(FIRST, 6, 1.0)]
+    (note,) = reported(tmp_path, *rounds).notes
+    assert note.text == "4 % (2 of 3 rounds, the first of them given)"
+
+
+@pytest.mark.parametrize(
+    ("classes", "noted"),
+    [
+        (("torch.optim.sgd.SGD", "keras.optimizers.SGD"), set()),
+        (("torch.optim.adamw.AdamW", "keras.optimizers.Adam"), {FIRST, SECOND}),
+        (("torch.optim.sgd.SGD", "keras.optimizers.legacy.SGD"), {SECOND}),
+        (("torch.optim.sgd.SGD", "__main__.OwnSGD"), {FIRST, SECOND}),
+    ],
+)
+def test_the_optimizer_is_noted_where_names_do_not_say_it(tmp_path: Path, classes: tuple[str, str], noted: set[str]) -> None:
+    rounds = [timed(cell, n, 1.0, facts={"optimizer": name}) for cell, name in zip((FIRST, SECOND), classes, strict=True) for n in (0, 1)]
+    found = reported(tmp_path, *rounds)
+    assert {cell for note in found.notes if note.code == "optimizer" for cell in note.cells} == noted
+
+
+def test_what_else_is_noted(tmp_path: Path) -> None:
+    facts = {"graph_breaks": 3, "timed_compilations": 1, "warnings": ["slow path"]}
+    checked = two_rivals(settings={"checks": False})
+    found = codes(reported(tmp_path, timed(FIRST, 0, 1.0, alone=True, facts=facts), header=checked))
+    assert set(found) == {"graph_breaks", "timed_compilations", "warning", "alone", "single_process", "unchecked"}
+    assert all(cells == (FIRST,) for cells in found.values())
+
+
+def test_an_emulated_processor_is_told_at_the_top(tmp_path: Path) -> None:
+    machine = Machine("Apple M1", 8, 2**34, "macOS 15", "x86_64", "3.11.7", translated=True)
+    reported(tmp_path, timed(FIRST, 0, 1.0), header=two_rivals(machine=machine))
+    assert "under Rosetta" in render(read(tmp_path / "run.jsonl"), "markdown").split("###")[0]
