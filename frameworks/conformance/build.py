@@ -33,7 +33,7 @@ class _Scope:
 
 
 def computation(workload: Mapping[str, Any]) -> Computation:
-    """What a workload means: ``inputs``, ``network`` or ``operator``; ``target``, ``loss``, ``optimizer`` and ``batch`` where it has them."""
+    """What a workload means: ``inputs``, ``network`` or ``operator``, and ``target``, ``loss``, ``optimizer``, ``batch`` if it has them."""
     inputs = tuple(Tensor(name, tuple(said["shape"]), **_but(said, "shape")) for name, said in workload["inputs"].items())
     shapes = {tensor.name: tensor.shape for tensor in inputs}
     start = inputs[0].shape if len(inputs) == 1 else None
@@ -231,8 +231,8 @@ def _reshape(attributes: Attributes, x: Shape) -> tuple[Shape, tuple[Parameter, 
 
 
 def _reduce_sum(attributes: Attributes, x: Shape) -> tuple[Shape, tuple[Parameter, ...]]:
-    axes = attributes.setdefault("axes", list(range(len(x))))
-    return tuple(extent for axis, extent in enumerate(x) if axis not in [each % len(x) for each in axes]), ()
+    axes = attributes["axes"] = [axis % len(x) for axis in attributes.get("axes", range(len(x)))]
+    return tuple(extent for axis, extent in enumerate(x) if axis not in axes), ()
 
 
 def _upsample2d(attributes: Attributes, x: Shape) -> tuple[Shape, tuple[Parameter, ...]]:

@@ -185,7 +185,7 @@ def _shapes() -> Iterator[Case]:
         ),
         ("twice", [conv(2), "flatten", {"reshape": {"shape": [4, 3, 2]}}, conv(2), "flatten", head]),
     ):
-        yield trained("flatten", name, layers, image)
+        yield trained("flatten", name, layers, image, batch=4 if "batch_norm" in name else 2)
     yield trained("flatten", "after conv1d", [{"conv1d": {"filters": 3, "kernel": 2}}, "flatten", head], SEQUENCE)
     yield trained("flatten", "after lstm", [{"lstm": {"units": 2, "sequences": True}}, "flatten", head], [3, 2])
     for name, layers, shape in (

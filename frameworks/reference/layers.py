@@ -44,7 +44,7 @@ def copy(x: Array, attributes: Attributes, parameters: Parameters, training: boo
 
 def reduce_sum(x: Array, attributes: Attributes, parameters: Parameters, training: bool) -> Array:
     """Axes are counted without the batch."""
-    return numpy.asarray(x.sum(axis=tuple(axis % (x.ndim - 1) + 1 for axis in attributes["axes"])))
+    return numpy.asarray(x.sum(axis=tuple(axis + 1 for axis in attributes["axes"])))
 
 
 LAYERS: dict[str, Layer] = {
