@@ -209,7 +209,7 @@ def resolve(document: Document, values: Mapping[str, Number], batch: int | None,
         root = build_operator(step, inputs, problems)
     else:
         root = build_network(step, inputs, _map(known, "inputs", problems).keys, problems)
-    loss, target = _loss(known, root, inputs, problems)
+    loss, target = (None, None) if alone else _loss(known, root, inputs, problems)
     modes = _modes(known, model, loss, optimizer, problems)
     expect = read(ExpectModel, _map(known, "expect", problems), "`expect`", problems) if "expect" in known.values else None
     problems.check()
@@ -271,7 +271,7 @@ def _check_fill(model: InputModel | TargetModel, body: YamlMap, inputs: Mapping[
     if model.fill == "integers" and model.below is None:
         problems.add(body, "the fill integers needs `below`", remedy="the integers are 0 to below - 1")
     if model.fill in _FILL_KEYS["low"] and not model.low < model.high:
-        problems.add(body, f"`low` must be less than `high`, got {model.low} and {model.high}")
+        problems.add(body, f"`low` must be less than `high`, got {model.low:g} and {model.high:g}")
     if model.fill == "sin" and model.of not in inputs:
         remedy = did_you_mean(model.of, inputs) if model.of and inputs else "name an input that stands above in `of`"
         said = f"the fill sin is of an input, and `{model.of}` is none before it" if model.of else "the fill sin needs `of`"
@@ -346,7 +346,7 @@ def _loss(tree: YamlMap, root: Node, inputs: Mapping[str, Tensor], problems: Col
         problems.add(tree.values["loss"], error.what)
         return None, None
     if fault := loss.fits(model, root.gives):
-        problems.add(tree.values["target"], fault)
+        problems.add(tree.values["target"], f"{loss.kind} {fault}")
     if model.fill == "sin" and model.of in inputs and size(inputs[model.of].shape) != size(shape):
         of = f"`{model.of}`, which is {written(inputs[model.of].shape)}"
         problems.add(body, f"the target is {written(shape)}, and cannot hold the sines of {of}")

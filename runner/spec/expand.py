@@ -177,9 +177,10 @@ class Expander:
         times = checked("times", integer(0), substitute(attributes.values["times"], scope))
         steps: list[Step] = []
         for _ in range(times):
-            self.count(key)
-            before = len(self.problems.problems)
+            written, before = self.written, len(self.problems.problems)
             steps += self.steps(attributes.values["layers"], scope, "`layers`")
+            if self.written == written:
+                self.count(key)  # nothing is written, but not endlessly often
             if len(self.problems.problems) > before:
                 break  # the other times would say the same
         return steps

@@ -6,6 +6,7 @@ import ast
 import math
 import operator
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -152,7 +153,9 @@ def _parse(text: str) -> ast.Expression:
     if "$" in text:
         raise ExpressionError(f"`{text}` is not an expression", "inside `${...}` names stand without `$`")
     try:
-        return ast.parse(text.strip(), mode="eval")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Python's, about escapes and the like
+            return ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise ExpressionError(f"`{text}` is not an expression", "write something like `${4 * width}`") from None
 

@@ -121,8 +121,18 @@ def _syntax_problem(error: yaml.YAMLError, text: str, path: str) -> Problem:
     here = lines[mark.line] if mark.line < len(lines) else ""
     if "\t" in here[: len(here) - len(here.lstrip())] or here[mark.column : mark.column + 1] == "\t":
         return Problem(path, line, here.index("\t") + 1, "a tab stands where YAML wants spaces", remedy="indent with spaces")
-    said = getattr(error, "problem", None) or str(error)
-    context = getattr(error, "context", None) or ""
+    said, context = getattr(error, "problem", None) or str(error), getattr(error, "context", None) or ""
+    start = getattr(error, "context_mark", None)
+    opened = f"it opens in line {start.line + 1}" if start is not None else ""
+    if "${" in here and "flow" in context:
+        return Problem(path, line, column, "the braces of `${...}` end here for YAML", remedy="write it in quotes")
+    if "mapping values are not allowed" in said:
+        return Problem(path, line, column, "a second `: ` stands where one value belongs", remedy="write the text in quotes")
+    if "quoted scalar" in context and "end of stream" in said:
+        return Problem(path, line, column, "a quotation mark is not closed", why=opened)
+    if "flow" in context and "did not find expected" in said:
+        kind = "list `[`" if "sequence" in context else "mapping `{`"
+        return Problem(path, line, column, f"a {kind} is not closed, or a comma is missing", why=opened)
     return Problem(path, line, column, "this is not YAML: " + " ".join(said.split()), why=" ".join(context.split()))
 
 

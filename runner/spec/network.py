@@ -164,9 +164,9 @@ class _Builder:
 def build_network(step: Step, inputs: Mapping[str, Tensor], places: Mapping[str, Tree], problems: Collector) -> Node:
     """The tree of a network over its inputs. Raises :class:`SpecError` at the first layer that does not fit."""
     builder = _Builder(inputs, problems)
-    if not step.children:
-        raise problems.fail(step.at, "`network` has no layer")
     root, value = builder.build(step, builder.start(), "")
+    if not any(node.kind in LAYER_KINDS for _, node in root.walk()):
+        raise problems.fail(step.at, "`network` has no layer")
     if value.below is not None:
         raise problems.fail(step.at, "the network gives integers", remedy="put an `embedding` into it")
     for name in inputs:

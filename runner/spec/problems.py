@@ -39,4 +39,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     if near:
         return f"did you mean `{near[0]}`?"
+    if len(words) == 1:
+        return f"there is only `{words[0]}`"
     return f"there are {', '.join(words)}" if words else ""

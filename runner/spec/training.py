@@ -14,7 +14,8 @@ from runner.spec.values import Flag, Fraction, NotNegative, Positive
 
 @dataclass(frozen=True)
 class Loss:
-    """``target_shape`` derives the target's shape from the output's, per sample; ``fits`` says what is wrong with a target, or nothing."""
+    """``target_shape`` derives the target's shape from the output's, per sample; ``fits`` says what is wrong with a target, or nothing;
+    it continues the loss's name."""
 
     kind: str
     target_shape: Callable[[Shape], Shape]
@@ -29,22 +30,21 @@ def _classes(output: Shape) -> Shape:
 
 def _class_indices(target: TargetModel, output: Shape) -> str:
     if target.fill != "integers":
-        return f"softmax_cross_entropy compares with integers, and the target's fill is `{target.fill}`"
+        return f"compares with integers, and the target's fill is `{target.fill}`"
     if target.below is not None and target.below > output[-1]:
-        return f"the target's integers go up to {target.below - 1:,}, and the network's output {written(output)} has {output[-1]:,} classes"
+        return f"has {output[-1]:,} classes in the output {written(output)}, and the target's integers go up to {target.below - 1:,}"
     return ""
 
 
 def _numbers(target: TargetModel, output: Shape) -> str:
-    return "it compares with numbers, and the target's fill is `integers`" if target.fill == "integers" else ""
+    return "compares with numbers, and the target's fill is `integers`" if target.fill == "integers" else ""
 
 
 def _probabilities(target: TargetModel, output: Shape) -> str:
     if target.fill in ("uniform", "linspace") and 0 <= target.low <= target.high <= 1:
         return ""
-    return f"binary_cross_entropy compares with numbers from 0 to 1, and the target's fill is `{target.fill}`" + (
-        f" from {target.low} to {target.high}" if target.fill in ("uniform", "linspace") else ""
-    )
+    span = f" from {target.low:g} to {target.high:g}" if target.fill in ("uniform", "linspace") else ""
+    return f"compares with numbers from 0 to 1, and the target's fill is `{target.fill}`{span}"
 
 
 LOSSES: Mapping[str, Loss] = {

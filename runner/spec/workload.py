@@ -19,6 +19,8 @@ from runner.spec.problems import did_you_mean
 from runner.spec.shapes import written
 from runner.spec.tree import Collector, YamlMap
 
+MAX_LAYERS_OF_SWEEP = 100_000
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -96,12 +98,17 @@ def digest(computation: Computation) -> str:
 
 
 def _check_variants(workload: Workload) -> None:
+    layers = 0
     seen: list[dict[str, Number]] = [{}]
     for variant in workload.variants():
         values = {name: value for name, value in variant.items() if name != "batch"}
         if values not in seen:
             seen.append(values)
-            workload.resolve(**values)  # type: ignore[arg-type]
+            computation = workload.resolve(**values)  # type: ignore[arg-type]
+            layers += sum(1 for _ in computation.network.walk())
+            if layers > MAX_LAYERS_OF_SWEEP:
+                what = f"the variants of `sweep` have more than {MAX_LAYERS_OF_SWEEP:,} layers together"
+                raise Collector(str(workload.path)).fail(workload.document.tree.values["sweep"], what)
 
 
 def _circumstance(parameters: Mapping[str, Number]) -> str:
