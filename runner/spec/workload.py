@@ -12,14 +12,15 @@ from typing import Literal
 
 from frameworks.contract import Computation, to_json
 from runner.spec import catalog
-from runner.spec.document import Document, Number, Resolved, read_document
-from runner.spec.document import resolve as resolve_document
+from runner.spec.document import Document, Number, read_document
 from runner.spec.loader import load
 from runner.spec.problems import did_you_mean
+from runner.spec.resolution import Resolved
+from runner.spec.resolution import resolve as resolve_document
 from runner.spec.shapes import written
 from runner.spec.tree import Collector, YamlMap
 
-MAX_LAYERS_OF_SWEEP = 100_000
+MAX_LAYERS_OF_SWEEP = 40_000
 
 
 @dataclass(frozen=True)
