@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from frameworks.contract import Computation, Node, Tensor
 from runner.spec.document import Document, Number, map_below, named_checked
-from runner.spec.expand import Expander, checked, entry
+from runner.spec.expand import Expander, attribute_map, checked, entry
 from runner.spec.expression import ExpressionError, substitute
 from runner.spec.network import MAX_ELEMENTS, build_network, build_operator
 from runner.spec.operators import LAYER_KINDS
