@@ -186,17 +186,14 @@ def schema() -> None:
 def main() -> NoReturn:
     """The entry point: every error that is the user's to mend ends in one plain message and status 2."""
     from frameworks.registry import UnknownFramework
+    from runner.errors import UserError
 
     try:
         app()
-    except UnknownFramework as error:
+    except (UserError, UnknownFramework) as error:
         _stop(str(error))
     except BrokenPipeError:
         sys.exit(0)
-    except Exception as error:
-        if not getattr(error, "for_people", False):
-            raise
-        _stop(str(error))
     sys.exit(0)
 
 

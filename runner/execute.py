@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
@@ -15,15 +15,15 @@ from frameworks import registry
 from frameworks.contract import to_json
 from runner import environment, runfile
 from runner.launch import Limits
-from runner.machine import awake, chip
+from runner.machine import awake, ceiling, chip
 from runner.plan import Plan, Settings, estimated_seconds, make_plan
 from runner.probe import Found, probe
 from runner.progress import watch
+from runner.records import Cells, End, Header
 from runner.report import render
 from runner.request import Request, RequestError, resolve
 from runner.run import Runner
 
-SCHEMA = 1
 RESULT, TABLE, LOGS = "run.jsonl", "report.md", "logs"
 MEMORY_SHARE = 0.9  # of the machine that a child may hold where no limit is given
 
@@ -50,7 +50,7 @@ def start(request: Request, folder: Path, command: list[str]) -> int:
     references = _frameworks(request)
     asked = resolve(request, references)
     settings = _settings(request, asked.rounds, asked.budget)
-    home = runfile.new_path(folder, datetime.now().astimezone())
+    home = runfile.new_path(folder, datetime.now().astimezone()).with_suffix("")
     found = probe(references, _pythons(request), request.environment, home / LOGS, sys.executable, _limits(request))
     plan = _plan(asked.cases, found, settings)
     header = _header(request, plan, found, command)
@@ -59,29 +59,27 @@ def start(request: Request, folder: Path, command: list[str]) -> int:
 
 
 def resume(path: Path) -> int:
-    """Take up a run where it ended; what is there is kept, what is missing is measured."""
+    """Take up a run where it ended; what is there is kept, what is missing or has changed is measured."""
     path = result_path(path)
     with runfile.RunFile.open_for_resume(path) as file:
         before = file.run
-        request = Request.from_json(_tilde(before.header["settings"]["request"], back=True))
+        request = Request.from_json(_tilde(before.header.settings["request"], back=True))
         references = _frameworks(request)
         asked = resolve(request, references)
         found = probe(references, _pythons(request), request.environment, path.parent / LOGS, sys.executable, _limits(request))
         _same_place(before.header, found)
         plan = _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
-        known = {cell["id"] for cell in before.cells}
-        now = {cell.id for cell in plan.cells}
-        if known != now:
-            file.append(
-                {
-                    "record": "cells",
-                    "cells": [cell.to_json() for cell in plan.cells if cell.id not in known],
-                    "retired": sorted(known - now),
-                }
-            )
+        _add_changed_cells(file, before, plan)
         done = {cell.id: before.finished(cell.id) for cell in plan.cells}
         failed = [cell.id for cell in plan.cells if before.failed(cell.id)]
         return _carry_out(request, plan, found, file, path.parent, done, failed, before.given_up())
+
+
+def _add_changed_cells(file: runfile.RunFile, before: runfile.Run, plan: Plan) -> None:
+    """A workload that was edited since gives cells of a new identity; the old ones are not part of the run any more."""
+    known, now = {cell.id for cell in before.header.cells}, {cell.id for cell in plan.cells}
+    if known != now:
+        file.append(Cells(tuple(cell.record() for cell in plan.cells if cell.id not in known), tuple(sorted(known - now))))
 
 
 def result_path(path: Path) -> Path:
@@ -106,12 +104,12 @@ def _carry_out(
             progress.say(sentence)
         if held is False:
             progress.say("caffeinate is missing: this Mac may fall asleep during the run")
-        runner = Runner(plan, found, file.append, progress, home / LOGS, _limits(request), request.environment)
+        runner = Runner(plan, found, file.append, progress, home / LOGS, _limits(request), request.environment, _ceiling)
         try:
             runner.run(done, failed, given_up)
         except KeyboardInterrupt:
             interrupted = True
-    file.append({"record": "end", "reason": "interrupted" if interrupted else "complete"})
+    file.append(End("interrupted" if interrupted else "complete"))
     run = runfile.read(home / RESULT)
     table = render(run, "markdown")
     (home / TABLE).write_text(table, encoding="utf-8")
@@ -166,22 +164,23 @@ def _limits(request: Request) -> Limits:
     return Limits(request.start_limit, request.silence_limit, request.total_limit, int(memory))
 
 
-def _header(request: Request, plan: Plan, found: dict[str, Found], command: list[str]) -> dict[str, Any]:
-    built = {name: _chosen(request, framework) for name, framework in found.items()}
-    return {
-        "record": "header",
-        "schema": SCHEMA,
-        "headtohead": metadata.version("headtohead"),
-        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": [_tilde(word) for word in command],
-        "seed": plan.settings.seed,
-        "settings": {**to_json(plan.settings), "request": _tilde(to_json(request))},
-        "machine": to_json(chip.describe()),
-        "frameworks": {framework.facts.name: framework.to_json() for framework in found.values()},
-        "environment": {found[name].facts.name: chosen for name, chosen in built.items()},
-        "withheld": sorted({name for name in environment.withheld(request.environment)}),
-        "cells": [cell.to_json() for cell in plan.cells],
-    }
+def _header(request: Request, plan: Plan, found: dict[str, Found], command: list[str]) -> Header:
+    return Header(
+        headtohead=metadata.version("headtohead"),
+        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        command=tuple(_tilde(word) for word in command),
+        seed=plan.settings.seed,
+        settings={**to_json(plan.settings), "request": _tilde(to_json(request))},
+        machine=chip.describe(),
+        frameworks={framework.facts.name: framework.state() for framework in found.values()},
+        environment={
+            name: value
+            for framework in found.values()
+            for name, value in environment.chosen(framework.facts.environment, request.threads, request.environment).items()
+        },
+        withheld=tuple(environment.withheld(request.environment)),
+        cells=tuple(cell.record() for cell in plan.cells),
+    )
 
 
 def _tilde(value: Any, *, back: bool = False) -> Any:
@@ -196,14 +195,11 @@ def _tilde(value: Any, *, back: bool = False) -> Any:
     return value.replace("~", home, 1) if back and value.startswith("~/") else value if back else value.replace(home, "~")
 
 
-def _chosen(request: Request, framework: Found) -> dict[str, str]:
-    return dict(environment.chosen(framework.facts.environment, request.threads, request.environment))
-
-
-def _same_place(header: dict[str, Any], found: dict[str, Found]) -> None:
+def _same_place(header: Header, found: dict[str, Found]) -> None:
     """Refuse to go on with other versions or on another machine: the rounds would not belong together."""
-    for name, framework in found.items():
-        before = header["frameworks"].get(framework.facts.name, {}).get("versions", {})
+    for framework in found.values():
+        state = header.frameworks.get(framework.facts.name)
+        before: Mapping[str, str] = state.versions if state else {}
         changed = [
             f"{key} was {before.get(key, 'missing')}, is {framework.versions.get(key, 'missing')}"
             for key in sorted({*before, *framework.versions})
@@ -211,12 +207,15 @@ def _same_place(header: dict[str, Any], found: dict[str, Found]) -> None:
         ]
         if changed:
             raise RequestError(f"{framework.facts.title} changed since the run began ({'; '.join(changed)}): start a new run")
-    machine = to_json(chip.describe())
+    machine = chip.describe()
     for key in ("chip", "cores", "system"):
-        if header["machine"].get(key) != machine[key]:
-            raise RequestError(
-                f"the run began on another machine ({key}: {header['machine'].get(key)}, here {machine[key]}): start a new run"
-            )
+        was, is_ = getattr(header.machine, key), getattr(machine, key)
+        if was != is_:
+            raise RequestError(f"the run began on another machine ({key} was {was}, is {is_}): start a new run")
+
+
+def _ceiling(device: str) -> float:
+    return ceiling.operations_per_second(device, chip.describe())
 
 
 @contextlib.contextmanager

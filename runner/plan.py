@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frameworks.contract import Computation, Framework, Job, to_json
+from runner import records
 
 BLOCKS = 10  # at the least, of each cell in each round
 
@@ -72,26 +73,27 @@ class Cell:
         """The cell in words, for progress and messages."""
         return " ".join((case_label(self.case), self.mode, self.precision, self.title, self.device, self.execution))
 
-    def to_json(self) -> dict[str, Any]:
-        """The cell as the run file's header holds it."""
+    def record(self) -> records.Cell:
+        """The cell as the run file holds it."""
         computation = self.case.computation
-        return {
-            "id": self.id,
-            "comparison": self.comparison,
-            "workload": self.case.workload,
-            "variant": dict(self.case.variant),
-            "batch": computation.batch,
-            "mode": self.mode,
-            "precision": self.precision,
-            "framework": self.name,
-            "device": self.device,
-            "execution": self.execution,
-            "unit": self.case.unit,
-            "computation": self.case.digest,
-            "parameters": computation.parameter_count(trainable_only=True),
-            "not_trained": computation.parameter_count() - computation.parameter_count(trainable_only=True),
-            "operations": computation.operations(),
-        }
+        trainable = computation.parameter_count(trainable_only=True)
+        return records.Cell(
+            id=self.id,
+            comparison=self.comparison,
+            workload=self.case.workload,
+            variant=self.case.variant,
+            batch=computation.batch,
+            mode=self.job.mode,
+            precision=self.precision,
+            framework=self.name,
+            device=self.device,
+            execution=self.execution,
+            unit=self.case.unit,
+            computation=self.case.digest,
+            parameters=trainable,
+            not_trained=computation.parameter_count() - trainable,
+            operations=computation.operations(),
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from frameworks import registry
 from frameworks.contract import CellFailure, Framework
 from runner import environment
 from runner.launch import Child, Limits
+from runner.records import FrameworkState
 
 
 @dataclass(frozen=True)
@@ -28,17 +29,17 @@ class Found:
         """The backend that serves its GPU, if it sees one."""
         return next((name for name in self.devices if name != "cpu"), None)
 
-    def to_json(self) -> dict[str, object]:
+    def state(self) -> FrameworkState:
         """As the run file's header holds it."""
         failure = self.failure
-        return {
-            "title": self.facts.title,
-            "status": failure.status if failure else "ok",
-            "reason": failure.reason if failure else "",
-            "remedy": failure.remedy if failure else "",
-            "versions": dict(self.versions),
-            "devices": dict(self.devices),
-        }
+        return FrameworkState(
+            title=self.facts.title,
+            status=failure.status if failure else "ok",
+            reason=failure.reason if failure else "",
+            remedy=failure.remedy if failure else "",
+            versions=self.versions,
+            devices=self.devices,
+        )
 
 
 def probe(

@@ -9,6 +9,9 @@ without changing what the others mean) and raises ``ValueError`` for a key that 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import types
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
@@ -214,11 +217,45 @@ def _make(kind: type[T], data: Mapping[str, Any]) -> T:
 
 
 def _known(kind: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a JSON object that are fields of the class, each of the type that the field says."""
+    name = kind.__name__.lower()
     if not isinstance(data, Mapping):
-        raise ValueError(f"a {kind.__name__.lower()} must be an object, not {data!r}")
+        raise ValueError(f"a {name} must be an object, not {data!r}")
     fields = dataclasses.fields(kind)
     optional = dataclasses.MISSING
     missing = [f.name for f in fields if f.name not in data and f.default is optional and f.default_factory is optional]
     if missing:
-        raise ValueError(f"{kind.__name__.lower()} lacks {', '.join(missing)}")
-    return {f.name: data[f.name] for f in fields if f.name in data}
+        raise ValueError(f"{name} lacks {', '.join(missing)}")
+    known = {f.name: data[f.name] for f in fields if f.name in data}
+    expected = _types(kind)
+    for key, value in known.items():
+        if not _fits(value, expected[key]):
+            raise ValueError(f"{key} of a {name} cannot be {value!r:.60}")
+    return known
+
+
+@functools.cache
+def _types(kind: type[Any]) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a JSON value can stand for a field of this type."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any:
+        return True
+    if origin is Literal:
+        return isinstance(value, str) and value in arguments
+    if origin is types.UnionType:
+        return any(_fits(value, each) for each in arguments)
+    if origin is tuple:
+        return isinstance(value, list | tuple) and all(_fits(item, arguments[0]) for item in value)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(_fits(item, arguments[1]) for item in value.values())
+    if dataclasses.is_dataclass(kind):
+        return isinstance(value, Mapping)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from frameworks.contract import DEVICES, MODES, PRECISIONS
+from runner.errors import UserError
 from runner.plan import Case, Choice
 from runner.spec import catalog
-from runner.spec.problems import SpecError
+from runner.spec.problems import SpecError, did_you_mean
 from runner.spec.suite import Suite, load_suite
 from runner.spec.workload import Workload, digest, load_workload
 
 
-class RequestError(Exception):
+class RequestError(UserError):
     """The request itself was wrong; the message says what to say instead."""
 
 
@@ -48,7 +49,8 @@ class Request:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Request:
         """The inverse of ``contract.to_json``."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+        fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+        return cls(**fields)
 
 
 @dataclass(frozen=True)
@@ -150,15 +152,10 @@ def _multiply(
 def _check_words(what: str, given: Sequence[str], known: Sequence[str]) -> None:
     for word in given:
         if word not in known:
-            raise RequestError(f"no {what} is called {word!r}{catalog.did_you_mean(word, known)}; there are {', '.join(known)}")
+            raise RequestError(f"no {what} is called {word!r}; {did_you_mean(word, known)}")
 
 
 def _check_executions(given: Sequence[str], frameworks: Sequence[str]) -> None:
     from frameworks import registry
 
     _check_words("execution", given, sorted({name for reference in frameworks for name in registry.framework(reference).executions}))
-
-
-def suite_path(name: str) -> Path:
-    """Where a suite's file is; raises :class:`SpecError` with the suites that exist."""
-    return catalog.find_suite(name)

@@ -8,12 +8,14 @@ would look like one from a whole file.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import math
 import os
 import secrets
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,17 +24,32 @@ from types import TracebackType
 from typing import Any, NoReturn, get_args
 
 from frameworks.contract import Status
-from runner.records import SCHEMA, End, Header, Note, Record, Started
+from runner.errors import UserError
+from runner.records import SCHEMA, Cells, End, Header, Note, Record, Started
 from runner.statistics import seconds_per_step
 
 _STATUSES: dict[str, Status] = {status: status for status in get_args(Status)}
 
 
-class RunFileError(Exception):
+class RunFileError(UserError):
     """The run file cannot be written, taken up or read; the message names the file, the line where there is one, and what to do."""
 
 
 # --- reading ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Those facts of :class:`frameworks.contract.Session` that a report shows; None where the adapter did not tell."""
+
+    optimizer: str | None
+    layout: str | None
+    threads: int | None
+    graph_breaks: int | None
+    compilations: int | None
+    timed_compilations: int | None
+    deviations: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +77,7 @@ class Measured:
     loss_first: float | None
     loss_last: float | None
     load: float | None
-    facts: Mapping[str, Any]
+    facts: Facts
     log: str | None
 
     @property
@@ -70,7 +87,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run file says. Of two records for the same cell and round the later one counts.
+    """What a run file says. Of two records for the same cell and round the later one counts; the header has the cells as they are in
+    the end, and there are no rounds of retired ones.
 
     ``end`` is None while the run goes on, and for ever if it was ended by force.
     """
@@ -93,12 +111,32 @@ class Run:
                 finished.setdefault(measured.cell, set()).add(measured.round)
         return finished
 
+    def failed(self, cell: str) -> bool:
+        """Whether any round of a cell failed, other than by an interruption."""
+        return cell in self._failed
+
+    @functools.cached_property
+    def _failed(self) -> set[str]:
+        return {measured.cell for measured in self.rounds if measured.status not in ("ok", "interrupted")}
+
+    def all_ok(self) -> bool:
+        """Whether the run is complete and each of its cells has results, all of them ok."""
+        complete = self.end is not None and self.end.reason == "complete"
+        measured = {measured.cell for measured in self.rounds}
+        return complete and all(m.ok for m in self.rounds) and all(cell.id in measured for cell in self.header.cells)
+
+    def given_up(self) -> set[tuple[str, int]]:
+        """Rounds, as comparison and number, that were begun twice or more and still lack results: they end the run itself."""
+        begun = Counter((start.comparison, start.round) for start in self.started)
+        return {key for start in self.unfinished() if begun[key := (start.comparison, start.round)] > 1}
+
     def unfinished(self) -> list[Started]:
         """The rounds that were started and have no result for some cells, with those cells."""
         results = {(measured.cell, measured.round) for measured in self.rounds}
+        known = {cell.id for cell in self.header.cells}
         lacking: dict[tuple[str, int], Started] = {}
         for start in self.started:
-            cells = tuple(cell for cell in start.cells if (cell, start.round) not in results)
+            cells = tuple(cell for cell in start.cells if cell in known and (cell, start.round) not in results)
             if cells:
                 lacking[start.comparison, start.round] = Started(start.comparison, start.round, cells)
         return list(lacking.values())
@@ -140,8 +178,9 @@ class _Reader:
         self.rounds: dict[tuple[str, int], Measured] = {}
         self.end: End | None = None
         self.cells: dict[str, str] = {}
+        self.retired: set[str] = set()
         self.last_notes: dict[str, tuple[Note, ...]] = {}
-        self.last_facts: dict[str, Mapping[str, Any]] = {}
+        self.last_facts: dict[str, tuple[Mapping[str, Any], Facts]] = {}
         self.decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
     def take(self, line: bytes) -> None:
@@ -159,6 +198,8 @@ class _Reader:
             self._whole_number("round", start.round)
             self.started.append(Started(start.comparison, start.round, tuple(self._cell(cell) for cell in start.cells)))
             self.end = None
+        elif kind == "cells":
+            self._change_cells(self.header, _guarded(Cells.from_json, data))
         elif kind == "end":
             self.end = _guarded(End.from_json, data)
         elif kind == "header":
@@ -169,7 +210,8 @@ class _Reader:
     def run(self) -> Run:
         if self.header is None:
             raise RunFileError(f"{self.path}: holds no complete line, so nothing was measured; delete it and run again")
-        return Run(self.path, self.header, tuple(self.started), tuple(self.rounds.values()), self.end)
+        rounds = tuple(measured for measured in self.rounds.values() if measured.cell not in self.retired)
+        return Run(self.path, self.header, tuple(self.started), rounds, self.end)
 
     def _object(self, line: bytes) -> dict[str, Any]:
         try:
@@ -196,6 +238,13 @@ class _Reader:
         self.header = _guarded(Header.from_json, data)
         self.cells = {cell.id: cell.id for cell in self.header.cells}
 
+    def _change_cells(self, header: Header, change: Cells) -> None:
+        retired = {self._cell(cell) for cell in change.retired}
+        kept = {cell.id: cell for cell in (*header.cells, *change.cells) if cell.id not in retired}
+        self.header = dataclasses.replace(header, cells=tuple(kept.values()))
+        self.cells |= {cell: cell for cell in kept}
+        self.retired = (self.retired | retired) - {cell.id for cell in change.cells}
+
     def _measured(self, data: dict[str, Any]) -> Measured:
         try:
             status = _STATUSES.get(data["status"])
@@ -213,24 +262,24 @@ class _Reader:
             return Measured(
                 cell=cell,
                 round=self._whole_number("round", data["round"]),
-                alone=data.get("alone", False),
+                alone=data.get("alone", False) is True,
                 status=status,
                 reason=sys.intern(reason),
                 remedy=sys.intern(remedy),
                 notes=self._notes(cell, data.get("notes", [])),
                 blocks=len(blocks),
                 seconds_per_step=seconds_per_step(blocks) if blocks else None,
-                import_seconds=prepare.get("import"),
-                build_seconds=prepare.get("build"),
-                first_step_seconds=prepare.get("first_step"),
-                warm_up_seconds=prepare.get("warm_up"),
-                device_peak=memory.get("device_peak"),
-                process_peak=memory.get("process_peak"),
-                loss_first=loss.get("first"),
-                loss_last=loss.get("last"),
+                import_seconds=_number("import", prepare),
+                build_seconds=_number("build", prepare),
+                first_step_seconds=_number("first_step", prepare),
+                warm_up_seconds=_number("warm_up", prepare),
+                device_peak=_number("device_peak", memory),
+                process_peak=_number("process_peak", memory),
+                loss_first=_number("first", loss),
+                loss_last=_number("last", loss),
                 load=_load(data.get("conditions", {})),
                 facts=self._facts(cell, data.get("facts", {})),
-                log=data.get("log"),
+                log=None if data.get("log") is None else str(data["log"]),
             )
         except KeyError as error:
             raise ValueError(f"round lacks {error.args[0]}") from error
@@ -250,16 +299,36 @@ class _Reader:
 
     def _notes(self, cell: str, notes: list[dict[str, Any]]) -> tuple[Note, ...]:
         """The notes of a round, in one object with those of the cell's round before where they are equal, as in most."""
-        made = tuple(Note(note["code"], note["text"]) for note in notes)
+        made = tuple(Note(str(note["code"]), str(note["text"])) for note in notes)
         if self.last_notes.get(cell) != made:
             self.last_notes[cell] = made
         return self.last_notes[cell]
 
-    def _facts(self, cell: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _facts(self, cell: str, facts: Mapping[str, Any]) -> Facts:
         """The facts of a round, shared in the same way."""
-        if self.last_facts.get(cell) != facts:
-            self.last_facts[cell] = facts
-        return self.last_facts[cell]
+        before = self.last_facts.get(cell)
+        if before is None or before[0] != facts:
+            before = self.last_facts[cell] = facts, _usable(facts)
+        return before[1]
+
+
+def _usable(facts: Mapping[str, Any]) -> Facts:
+    """What an adapter says of itself, as far as it has the form that the contract asks for: an adapter that says it otherwise loses
+    that fact in the report, not the run."""
+    texts = {name: facts[name] if isinstance(facts.get(name), str) else None for name in ("optimizer", "layout")}
+    counts = {
+        name: facts[name] if type(facts.get(name)) is int else None
+        for name in ("threads", "graph_breaks", "compilations", "timed_compilations")
+    }
+    sentences = {name: tuple(map(str, facts[name])) if isinstance(facts.get(name), list) else () for name in ("deviations", "warnings")}
+    return Facts(**texts, **counts, **sentences)
+
+
+def _number(name: str, values: Mapping[str, Any]) -> Any:
+    value = values.get(name)
+    if value is not None and type(value) is not float and type(value) is not int:
+        raise ValueError(f"{name} must be a number, not {value!r:.60}")
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -286,12 +355,14 @@ def _load(conditions: Mapping[str, Any]) -> float | None:
 
 
 def new_path(folder: Path, now: datetime) -> Path:
-    """A name for a new run file: the time to the second, for people, and four random bytes, so that no two runs meet."""
-    return folder / f"{now:%Y-%m-%d-%H%M%S}-{secrets.token_hex(4)}.jsonl"
+    """A name for a new run: the time to the second, for people, and four random bytes, so that no two runs meet."""
+    return folder / f"{now:%Y-%m-%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
 class RunFile:
-    """A run file that this process alone writes, as long as it is open."""
+    """A run file that this process alone writes, as long as it is open. ``run`` is what it said when it was opened."""
+
+    run: Run
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -311,6 +382,7 @@ class RunFile:
         try:
             file._lock()
             file.append(header)
+            file.run = Run(path, header, (), (), None)
         except BaseException:
             file.close()
             raise
@@ -318,8 +390,8 @@ class RunFile:
         return file
 
     @classmethod
-    def open_for_resume(cls, path: Path) -> tuple[RunFile, Run]:
-        """Lock an existing file, read it, and cut off a torn last line. Raises :class:`RunFileError`."""
+    def open_for_resume(cls, path: Path) -> RunFile:
+        """Lock an existing file, read it into ``run``, and cut off a torn last line. Raises :class:`RunFileError`."""
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
@@ -327,14 +399,14 @@ class RunFile:
         file = cls(path, descriptor)
         try:
             file._lock()
-            run, whole, lacks_newline = _read(path)
+            file.run, whole, lacks_newline = _read(path)
             os.ftruncate(descriptor, whole)
             if lacks_newline:
                 file._write(b"\n")
         except BaseException:
             file.close()
             raise
-        return file, run
+        return file
 
     def append(self, record: Record) -> None:
         """Write one line and return when it is on the disk. Raises :class:`RunFileError`; the file is then as it was before.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from runner.records import Machine
 
 # The fastest matrix units of any core and card on sale, rounded up: a bound for what has no entry in the table of chips.
 CORE_OPERATIONS = 4e12
@@ -15,12 +16,12 @@ HALF_PRECISION = 2.0  # an Apple GPU does twice as many half-precision as float3
 MARGIN = 1.5  # published peaks are at usual clocks
 
 
-def operations_per_second(device: str, machine: Mapping[str, Any]) -> float:
-    """A bound that no honest measurement passes on this device of this machine (``runner.machine.chip.Machine`` as JSON)."""
+def operations_per_second(device: str, machine: Machine) -> float:
+    """A bound that no honest measurement passes on this device of this machine."""
     if device == "cpu":
-        return CORE_OPERATIONS * int(machine["cores"])
+        return CORE_OPERATIONS * machine.cores
     if device in ("mps", "metal"):
-        peak = apple_tflops(str(machine["chip"]))
+        peak = apple_tflops(machine.chip)
         if peak is not None:
             return peak * 1e12 * HALF_PRECISION * MARGIN
     return CARD_OPERATIONS

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from runner.machine.commands import ask
+from runner.records import Machine
 
 
-@dataclass(frozen=True)
-class Machine:
-    """``memory`` in bytes; ``gpu`` None where no tool names one; ``translated``: an x86 Python on Apple silicon under Rosetta."""
-
-    chip: str
-    cores: int
-    memory: int
-    system: str
-    architecture: str
-    python: str
-    gpu: str | None
-    translated: bool = False
-
-
+@functools.cache
 def describe() -> Machine:
     """The machine that this runs on."""
     import psutil

@@ -57,12 +57,12 @@ def _of_facts(rounds: Sequence[Measured]) -> Iterable[Note]:
     """What the adapters say of how they compute."""
     for measured in rounds:
         facts = measured.facts
-        yield from (Note("deviation", text) for text in facts.get("deviations") or ())
-        if facts.get("graph_breaks"):
-            yield Note("graph_breaks", f"compiled in parts, with {facts['graph_breaks']} graph breaks")
-        if facts.get("timed_compilations"):
-            yield Note("timed_compilations", f"compiled {facts['timed_compilations']} times while it was timed")
-        yield from (Note("warning", text) for text in facts.get("warnings") or ())
+        yield from (Note("deviation", text) for text in facts.deviations)
+        if facts.graph_breaks:
+            yield Note("graph_breaks", f"compiled in parts, with {facts.graph_breaks} graph breaks")
+        if facts.timed_compilations:
+            yield Note("timed_compilations", f"compiled {facts.timed_compilations} times while it was timed")
+        yield from (Note("warning", text) for text in facts.warnings)
 
 
 def _optimizer(cell: Cell, cells: Sequence[Cell], rounds: Mapping[str, Sequence[Measured]]) -> Note | None:
@@ -78,4 +78,4 @@ def _optimizer(cell: Cell, cells: Sequence[Cell], rounds: Mapping[str, Sequence[
 
 
 def _class(rounds: Sequence[Measured]) -> str | None:
-    return rounds[-1].facts.get("optimizer") if rounds else None
+    return rounds[-1].facts.optimizer if rounds else None

@@ -209,7 +209,7 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -
     times = [measured.seconds_per_step for measured in good if measured.seconds_per_step is not None]
     seconds = _median(times)
     worst = None if good or not failures else failures[-1]
-    facts = good[-1].facts if good else {}
+    facts = good[-1].facts if good else None
     return CellRow(
         **{**{f.name: getattr(cell, f.name) for f in dataclasses.fields(cell) if f.name != "id"}, "variant": dict(cell.variant)},
         cell=cell.id,
@@ -231,12 +231,12 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -
         process_peak_bytes=_highest(m.process_peak for m in good),
         loss_first=good[0].loss_first if good else None,
         loss_last=good[0].loss_last if good else None,
-        optimizer=facts.get("optimizer"),
-        layout=facts.get("layout"),
-        threads=facts.get("threads"),
-        graph_breaks=facts.get("graph_breaks"),
-        compilations=facts.get("compilations"),
-        timed_compilations=_highest(m.facts.get("timed_compilations") for m in good),
+        optimizer=facts.optimizer if facts else None,
+        layout=facts.layout if facts else None,
+        threads=facts.threads if facts else None,
+        graph_breaks=facts.graph_breaks if facts else None,
+        compilations=facts.compilations if facts else None,
+        timed_compilations=_highest(m.facts.timed_compilations for m in good),
     )
 
 

@@ -1,0 +1,58 @@
+"""What can be run, as text: workloads, frameworks, suites. Works with no framework installed."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+
+from frameworks import registry
+from runner.spec import catalog
+
+
+def listing(what: str, format: str) -> str:
+    """The list of ``workloads``, ``frameworks`` or ``suites`` in one of the table formats."""
+    makers = {"workloads": _workloads, "frameworks": _frameworks, "suites": _suites}
+    return _table(makers[what](), format)
+
+
+def _workloads() -> list[dict[str, str]]:
+    found = catalog.summaries(catalog.all_workloads())
+    return [{"workload": summary.name, "field": summary.folder, "title": summary.title} for summary in found]
+
+
+def _suites() -> list[dict[str, str]]:
+    return [{"suite": summary.name, "title": summary.title} for summary in catalog.summaries(catalog.all_suites())]
+
+
+def _frameworks() -> list[dict[str, str]]:
+    """Whether a package is there is asked of the import system only: nothing is imported."""
+    rows = []
+    for name in registry.names():
+        facts = registry.framework(name)
+        here = importlib.util.find_spec(facts.package) is not None
+        rows.append(
+            {
+                "framework": name,
+                "installed": "yes" if here else f"no: {facts.install}",
+                "devices": " ".join(facts.devices),
+                "executions": " ".join(facts.executions),
+                "precisions": " ".join(facts.precisions),
+            }
+        )
+    return rows
+
+
+def _table(rows: list[dict[str, str]], format: str) -> str:
+    if format == "json":
+        return json.dumps(rows, indent=2)
+    if format == "csv":
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue().rstrip("\n")
+    from tabulate import tabulate
+
+    return tabulate(rows, headers="keys", tablefmt="github", disable_numparse=True)
