@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy
@@ -14,6 +15,20 @@ from frameworks import contract
 from frameworks.contract import CellFailure, Job, Unsupported
 from frameworks.data import Batch, batches, parameter_values
 from frameworks.tensorflow import device, layers, training, weights
+
+EPSILON = "Keras adds Adam's epsilon before it corrects the second moment's bias: in step t it counts 1 / sqrt(1 - beta2^t) times as much"
+ROUNDING = "Keras rounds constants (attention's scale, momentum and betas, slopes) to float32 before it computes with them in float64"
+SCALING = "Keras' LossScaleOptimizer skips the update and halves its scale after a step whose scaled gradients overflow"
+
+OUT_OF_MEMORY = re.compile(
+    r"out of memory|OOM when allocating|failed to allocate (?:memory|request)|CUDA_ERROR_OUT_OF_MEMORY", re.IGNORECASE
+)
+NOT_IMPLEMENTED = re.compile(
+    r"No OpKernel was registered|No registered '|Could not satisfy explicit device specification|Cannot assign a device for operation"
+    r"|Detected unsupported operations when trying to compile|could not find registered (?:platform|compiler|transfer manager)"
+    r"|not compilable|(?:is|are) not (?:currently )?supported|not (?:yet )?implemented",
+    re.IGNORECASE,
+)
 
 
 class TensorFlowAdapter(contract.Adapter):
@@ -25,41 +40,37 @@ class TensorFlowAdapter(contract.Adapter):
     def devices(self) -> dict[str, str]:
         return device.available()
 
-    def build(self, job: Job) -> Session:
+    def build(self, job: Job) -> TensorFlowSession:
         device.set_threads(job.threads)
         device.check_supported(job.device, job.precision, job.execution, job.mode)
-        return Session(job)
+        return TensorFlowSession(job)
 
     def failure(self, error: BaseException) -> CellFailure | None:
-        text = device.first_line(error)
-        lowered = str(error).lower()
-        if isinstance(error, (tf.errors.ResourceExhaustedError, MemoryError)) or any(word in lowered for word in _OUT_OF_MEMORY):
-            return CellFailure("out_of_memory", f"TensorFlow could not allocate memory: {text}", "try a smaller batch")
-        unsupported = isinstance(error, (tf.errors.UnimplementedError, NotImplementedError))
-        known = isinstance(error, (tf.errors.OpError, ValueError, TypeError)) and any(word in lowered for word in _NO_KERNEL)
-        if unsupported or known:
-            return Unsupported(
-                f"TensorFlow {tf.__version__} cannot run this here: {text}", "try another --execution, --precision or --device"
-            )
+        for cause in _causes(error):
+            text = str(cause)
+            if isinstance(cause, CellFailure):
+                return cause
+            if isinstance(cause, (MemoryError, tf.errors.ResourceExhaustedError)) or OUT_OF_MEMORY.search(text):
+                return CellFailure(
+                    "out_of_memory", f"TensorFlow could not get the memory it needs: {device.first_line(cause)}", "try a smaller batch"
+                )
+            if isinstance(cause, (NotImplementedError, tf.errors.UnimplementedError)) or NOT_IMPLEMENTED.search(text):
+                return Unsupported(
+                    f"TensorFlow {tf.__version__} lacks an operator that the workload needs: {device.first_line(cause)}",
+                    "try another execution, precision, device or version",
+                )
         return None
 
 
-_OUT_OF_MEMORY = ("out of memory", "cuda_error_out_of_memory", "failed to allocate memory", "oom when allocating")
-_NO_KERNEL = (
-    "no opkernel was registered",
-    "no registered",
-    "could not satisfy explicit device specification",
-    "cannot assign a device",
-    "detected unsupported operations",
-    "could not find registered",
-    "not compilable",
-    "is not supported",
-    "only supports nhwc",
-    "not implemented",
-)
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An exception and those that it was raised from, since Keras wraps what it meets."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__
 
 
-class Session(contract.Session):
+class TensorFlowSession(contract.Session):
     """One workload in TensorFlow: the model, its optimizer, its batches, and the step."""
 
     def __init__(self, job: Job) -> None:
@@ -67,7 +78,7 @@ class Session(contract.Session):
         self._scope = device.scope(job.device)
         self._warnings = _Warnings()
         try:
-            with device.keras_defaults(), self._scope:
+            with self._scope:
                 self._build()
             self.wait()
         except BaseException:
@@ -86,8 +97,8 @@ class Session(contract.Session):
         self._loss_of = training.loss_function(computation.loss) if computation.loss else None
         self._optimizer: training.Optimizer | None = None
         if job.mode == "train":
-            if self._loss_of is None or computation.optimizer["kind"] == "none":
-                raise Unsupported("this workload has no loss or no optimizer, it cannot be trained", "use --mode infer")
+            if self._loss_of is None:
+                raise Unsupported("the workload has no loss, so it cannot be trained", "use --mode infer")
             self._optimizer = training.Optimizer(computation.optimizer, self._trained, job.precision)
             step = training.train_step(self._model, self._loss_of, self._optimizer)
         else:
@@ -147,24 +158,32 @@ class Session(contract.Session):
         return array if array.dtype.kind in "iu" else array.astype(numpy.float64)
 
     def gradients(self) -> dict[str, numpy.ndarray]:
-        _, of_variables, of_inputs = self._gradients()
+        of_variables, of_inputs = self._compute_gradients()
         found = weights.read_gradients(self._weights, self._trained, of_variables)
         for tensor, gradient in zip(self._job.computation.inputs, of_inputs, strict=True):
-            if not tensor.integer:
-                array = tf.convert_to_tensor(gradient).numpy().astype(numpy.float64)
+            if gradient is not None:
+                array = gradient.numpy().astype(numpy.float64)
                 found[f"inputs/{tensor.name}"] = array[0] if self._lone() else array
         return found
 
-    def _gradients(self) -> tuple[Any, list[Any], list[Any]]:
-        """Of the next batch, through the model as it is; what the forward pass changes (running statistics, random states) is put back."""
+    def _compute_gradients(self) -> tuple[list[Any], list[Any]]:
+        """Gradients on the next batch to variables and inputs, from the uncompiled model in training; its state is put back.
+
+        With loss scaling, at the largest scale not above the present one that overflows nowhere.
+        """
         if self._loss_of is None:
             raise Unsupported("the workload has no loss, so it has no gradients")
+        scaling = self._optimizer.scaling if self._optimizer else None
+        scale = scaling.scale() if scaling else 1.0
         with self._scope:
             before = [tf.identity(variable) for variable in self._untrained]
-            found = training.all_gradients(self._model, self._loss_of, self._optimizer, self._trained, *self._batches[self._next])
-            for variable, value in zip(self._untrained, before, strict=True):
-                variable.assign(value)
-        return found
+            while True:
+                found = training.all_gradients(self._model, self._loss_of, self._trained, *self._batches[self._next], scale)
+                for variable, value in zip(self._untrained, before, strict=True):
+                    variable.assign(value)
+                if scale <= 1.0 or all(bool(tf.reduce_all(tf.math.is_finite(gradient))) for gradient in found[0]):
+                    return found
+                scale /= 2.0
 
     def parameters(self) -> dict[str, numpy.ndarray]:
         return weights.read(self._weights)
@@ -179,10 +198,10 @@ class Session(contract.Session):
             "parameters": _where([device.native(weight.variable) for weight in self._weights]),
             "inputs": _where([*inputs, *(target for _, target in self._batches if target is not None)]),
         }
-        if self._job.mode == "infer":
-            return {**found, "outputs": _where([self._result])}
-        outputs, gradients, _ = self._gradients()
-        return {**found, "outputs": _where([outputs]), "gradients": _where([tf.convert_to_tensor(g) for g in gradients])}
+        found["outputs"] = _where([self._result])  # a training step keeps the loss alone of what it computes
+        if self._job.mode == "train":
+            found["gradients"] = _where(self._compute_gradients()[0])  # a step keeps none, so these are of one like it
+        return found
 
     def memory(self) -> int | None:
         return device.peak_memory(self._job.device)
@@ -194,10 +213,18 @@ class Session(contract.Session):
             "threads": device.threads(),
             "compilations": device.compile_count(self._step),
             "graph_breaks": None if self._job.execution == "eager" else 0,
-            "deviations": self._optimizer.deviations() if self._optimizer else [],
+            "deviations": self._deviations(),
             "switches": self._switches,
             "warnings": self._warnings.texts(),
         }
+
+    def _deviations(self) -> list[str]:
+        found = []
+        if self._job.precision == "float64":
+            found.append(ROUNDING)
+        if self._optimizer and self._job.computation.optimizer["kind"] in ("adam", "adamw"):
+            found.append(EPSILON)
+        return [*found, SCALING] if self._optimizer and self._optimizer.scaling else found
 
     def close(self) -> None:
         self._warnings.close()

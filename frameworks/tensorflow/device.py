@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -169,7 +169,7 @@ def set_precision(precision: str, device: str) -> dict[str, Any]:
     """Pin every switch that changes how a type is computed, and return all as they now read.
 
     TensorFloat-32 is on in ``tf32`` alone, for products and convolutions alike. Half types are summed in float32. The variables of the
-    environment were pinned before TensorFlow was loaded.
+    environment were pinned before TensorFlow was loaded. Keras' float type stays set, since Keras rounds the constants of a step to it.
     """
     tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
     tf.config.optimizer.set_experimental_options({"auto_mixed_precision": False, "auto_mixed_precision_onednn_bfloat16": False})
@@ -185,17 +185,6 @@ def set_precision(precision: str, device: str) -> dict[str, Any]:
         "soft_device_placement": tf.config.get_soft_device_placement(),
         **{name: os.environ.get(name, "") for name in pinned},
     }
-
-
-@contextlib.contextmanager
-def keras_defaults() -> Iterator[None]:
-    """Restore the global policy and float type at the end: layers keep what they were built with."""
-    policy, floatx = tf.keras.mixed_precision.global_policy(), tf.keras.backend.floatx()
-    try:
-        yield
-    finally:
-        tf.keras.backend.set_floatx(floatx)
-        tf.keras.mixed_precision.set_global_policy(policy)
 
 
 def types(precision: str) -> tuple[Any, Any]:
@@ -293,28 +282,38 @@ def optimizer_class(kind: str) -> Any:
     return getattr(module, name)
 
 
-def is_legacy(optimizer: Any) -> bool:
-    """Whether it is of the classes that Keras had before 2.11."""
-    return not hasattr(optimizer, "build")
+class LossScaling:
+    """Keras' loss scaling for mixed float16, with its own defaults, around an optimizer; one face for Keras 2 and Keras 3."""
 
+    def __init__(self, optimizer: Any) -> None:
+        self.optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
+        self._unscales = not hasattr(self.optimizer, "get_scaled_loss")  # Keras 3 takes the gradients of the scaled loss as they are
 
-def loss_scaling(optimizer: Any) -> tuple[Any, Callable[[Any], Any], Callable[[list[Any]], list[Any]], bool]:
-    """The optimizer as Keras recommends it for mixed float16, how it scales a loss, how gradients are unscaled, and whether it takes
-    the gradients of the scaled loss as they are."""
-    wrapped = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
-    if hasattr(wrapped, "get_scaled_loss"):  # Keras 2
-        return wrapped, wrapped.get_scaled_loss, wrapped.get_unscaled_gradients, False
-    return wrapped, wrapped.scale_loss, lambda gradients: [g / tf.cast(native(wrapped.dynamic_scale), g.dtype) for g in gradients], True
+    def scaled(self, loss: Any) -> Any:
+        """The loss times the scale of now."""
+        return self.optimizer.scale_loss(loss) if self._unscales else self.optimizer.get_scaled_loss(loss)
+
+    def taken(self, gradients: list[Any]) -> list[Any]:
+        """Gradients of the scaled loss as ``apply_gradients`` takes them."""
+        return gradients if self._unscales else self.optimizer.get_unscaled_gradients(gradients)
+
+    def coupled(self, decay: float) -> Any:
+        """A weight decay as it goes with what :meth:`taken` gives."""
+        return self.optimizer.scale_loss(tf.constant(decay)) if self._unscales else decay
+
+    def scale(self) -> float:
+        """The scale of now."""
+        return float(native(self.optimizer.dynamic_scale) if self._unscales else self.optimizer.loss_scale)
 
 
 def make_slots(optimizer: Any, variables: list[Any]) -> None:
     """Create the optimizer's own variables now, since a compiled step must not."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    if is_legacy(inner):
+    if hasattr(inner, "build"):
+        optimizer.build(variables)
+    else:  # the classes that Keras had before 2.11, and has as legacy ones
         _ = inner.iterations
         inner._create_all_weights(variables)
-    else:
-        optimizer.build(variables)
 
 
 def leaves_cudnn(execution: str) -> dict[str, Any]:

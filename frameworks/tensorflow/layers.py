@@ -363,6 +363,8 @@ def global_avg_pool2d(at: Place, x: Any) -> Any:
 
 
 def upsample2d(at: Place, x: Any) -> Any:
+    if at["method"] == "bilinear" and tf.as_dtype(x.dtype) == tf.float64:
+        raise Unsupported(f"{at.path}: TensorFlow interpolates in float32, whatever it is given", "use --precision float32")
     return layers.UpSampling2D(at["factor"], interpolation=at["method"], name=at.name)(x)
 
 

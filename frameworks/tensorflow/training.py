@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from frameworks.contract import Unsupported
 from frameworks.tensorflow import device
 
 Step = Callable[[Any, Any], Any]
@@ -37,42 +38,32 @@ class Optimizer:
     """
 
     def __init__(self, settings: Mapping[str, Any], variables: list[Any], precision: str) -> None:
+        if settings["kind"] not in OPTIMIZERS:
+            raise Unsupported("the workload has no optimizer, so it cannot be trained", "use --mode infer")
         self.variables = variables
-        self._kind, self._momentum = settings["kind"], settings.get("momentum", 0.0)
-        self._decay = float(settings["weight_decay"]) if self._kind == "sgd" else 0.0
-        self._keras = self._plain = OPTIMIZERS[self._kind](settings)
-        self.scaled: Callable[[Any], Any] = lambda loss: loss
-        self.unscaled: Callable[[list[Any]], list[Any]] = list
-        self._takes_scaled = False
-        if precision == "mixed_float16":
-            self._keras, self.scaled, self.unscaled, self._takes_scaled = device.loss_scaling(self._plain)
+        self.plain = OPTIMIZERS[settings["kind"]](settings)
+        self.scaling = device.LossScaling(self.plain) if precision == "mixed_float16" else None
+        self._decay = settings["weight_decay"] if settings["kind"] == "sgd" else 0.0
+        self._keras = self.scaling.optimizer if self.scaling else self.plain
         device.make_slots(self._keras, variables)
 
+    def scaled(self, loss: Any) -> Any:
+        """The loss whose gradients :meth:`apply` takes."""
+        return self.scaling.scaled(loss) if self.scaling else loss
+
     def apply(self, gradients: list[Any]) -> None:
-        """Update the variables with the gradients of the scaled loss."""
-        if not self._takes_scaled:
-            gradients = self.unscaled(gradients)
+        """Update the variables. The gradient to a table is made dense: by its rows, Keras' Adam would forget those not used in a step."""
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        if self.scaling:
+            gradients = self.scaling.taken(gradients)
         if self._decay:
-            decay = self.scaled(tf.constant(self._decay)) if self._takes_scaled else self._decay
-            gradients = [tf.convert_to_tensor(g) + decay * tf.convert_to_tensor(w) for g, w in zip(gradients, self.variables)]  # noqa: B905
-        self._keras.apply_gradients(zip(gradients, self.variables))  # noqa: B905 - a tape gives one for each, and this runs each step
+            decay = self.scaling.coupled(self._decay) if self.scaling else self._decay
+            gradients = [g + decay * tf.convert_to_tensor(w) for g, w in zip(gradients, self.variables, strict=True)]
+        self._keras.apply_gradients(zip(gradients, self.variables, strict=True))
 
     def class_name(self) -> str:
-        """The real class, with its module; and what scales the loss around it."""
-        classes = [type(each) for each in dict.fromkeys((self._keras, self._plain))]
-        return " around ".join(f"{each.__module__}.{each.__qualname__}" for each in classes)
-
-    def deviations(self) -> list[str]:
-        """Where the class does otherwise than the workload language says."""
-        name, found = type(self._plain).__name__, []
-        if self._kind in ("adam", "adamw"):
-            found.append(
-                f"Keras' {name} adds epsilon to the root of the second moment before its bias is corrected,"
-                " so that in step t epsilon counts 1 / sqrt(1 - beta2^t) times as much"
-            )
-        if self._kind == "sgd" and self._momentum and not self._decay and device.is_legacy(self._plain):
-            found.append(f"Keras' legacy {name} moves the rows of an embedding, and their momentum, only in steps that use them")
-        return found
+        """The real class, with its module."""
+        return f"{type(self.plain).__module__}.{type(self.plain).__qualname__}"
 
 
 def sgd(settings: Mapping[str, Any]) -> Any:
@@ -124,19 +115,13 @@ def infer_step(model: Callable[..., Any]) -> Step:
 
 
 def all_gradients(
-    model: Callable[..., Any], loss: Callable[[Any, Any], Any], optimizer: Optimizer | None, variables: list[Any], inputs: Any, target: Any
-) -> tuple[Any, list[Any], list[Any]]:
-    """Outputs, and the gradients as training computes them to the variables and to those inputs that have one (None for others)."""
+    model: Callable[..., Any], loss: Callable[[Any, Any], Any], variables: list[Any], inputs: Any, target: Any, scale: float
+) -> tuple[list[Any], list[Any]]:
+    """Gradients of the training loss to the variables and to the inputs (None where integers), computed times ``scale`` and divided by it."""
     given = inputs if isinstance(inputs, list) else [inputs]
     with tf.GradientTape() as tape:
         tape.watch([x for x in given if x.dtype.is_floating])
-        y = model(inputs, training=True)
-        value = loss(target, y)
-        if optimizer:
-            value = optimizer.scaled(value)
-    found = tape.gradient(value, [*variables, *given], unconnected_gradients=tf.UnconnectedGradients.NONE)
-    of_variables = [tf.zeros_like(w) if g is None else g for g, w in zip(found, variables, strict=False)]
-    of_inputs = [tf.zeros_like(x) if g is None and x.dtype.is_floating else g for g, x in zip(found[len(variables) :], given, strict=True)]
-    if optimizer:
-        of_variables, of_inputs = optimizer.unscaled(of_variables), optimizer.unscaled(of_inputs)
-    return y, of_variables, of_inputs
+        objective = loss(target, model(inputs, training=True)) * scale
+    found = tape.gradient(objective, [*variables, *given])
+    found = [tf.zeros_like(x) if g is None else tf.convert_to_tensor(g) / scale for g, x in zip(found, [*variables, *given], strict=True)]
+    return found[: len(variables)], [g if x.dtype.is_floating else None for g, x in zip(found[len(variables) :], given, strict=True)]
