@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -227,15 +227,15 @@ def _known(kind: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
     if missing:
         raise ValueError(f"{name} lacks {', '.join(missing)}")
     known = {f.name: data[f.name] for f in fields if f.name in data}
-    expected = _types(kind)
+    expected = _types(typing.cast(Hashable, kind))
     for key, value in known.items():
         if not _fits(value, expected[key]):
-            raise ValueError(f"{key} of a {name} cannot be {value!r:.60}")
+            raise ValueError(f"{name}: {key} cannot be {value!r:.60}")
     return known
 
 
 @functools.cache
-def _types(kind: type[Any]) -> dict[str, Any]:
+def _types(kind: Hashable) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 

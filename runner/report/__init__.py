@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.runfile import Run
+from runner.runreader import Run
 
 FORMATS = ("markdown", "csv", "json")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.records import Cell, Header, Note
-from runner.runfile import Measured
+from runner.runreader import Measured
 
 _PLAIN_OPTIMIZERS = ("sgd", "adam", "adamw")
 

@@ -11,7 +11,7 @@ from frameworks.contract import Status
 from runner import statistics
 from runner.records import Cell, Header
 from runner.report.notes import CellNote, cell_notes
-from runner.runfile import Measured, Run
+from runner.runreader import Measured, Run
 
 MODES = ("train", "infer")
 _RESUME = "take the run up with --resume"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from runner.records import Block, Cell, End, FrameworkState, Header, Machine, Note, Record, Round, Started
+from runner.records import Block, Cell, Cells, End, FrameworkState, Header, Machine, Note, Record, Round, Started
 from runner.report import render
 from runner.runfile import RunFile, RunFileError, new_path, read
 
@@ -36,7 +36,7 @@ def make_cell(id: str, framework: str = "pytorch", comparison: str = "c" * 16) -
         unit="images",
         computation="d" * 16,
         parameters=10,
-        trainable=10,
+        not_trained=0,
         operations=20,
     )
 
@@ -96,7 +96,9 @@ def test_what_was_written_is_read(path: Path) -> None:
     assert (second.status, second.reason) == ("crashed", "signal 11")
 
 
-@pytest.mark.parametrize("record", [make_header(), Started("c", 0, (A,)), make_round(A, 1), End("interrupted")])
+@pytest.mark.parametrize(
+    "record", [make_header(), Cells((make_cell(A),), (B,)), Started("c", 0, (A,)), make_round(A, 1), End("interrupted")]
+)
 def test_records_survive_json(record: Any) -> None:
     assert type(record).from_json(json.loads(json.dumps(record.to_json()))) == record
 
@@ -122,8 +124,7 @@ def test_a_second_writer_is_told_so(path: Path) -> None:
         second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
         assert second.returncode != 0
         assert "another h2h is writing it" in second.stderr
-    file, _ = RunFile.open_for_resume(path)
-    file.close()
+    RunFile.open_for_resume(path).close()
 
 
 def test_not_a_number_is_refused_and_leaves_the_file_as_it_was(path: Path) -> None:
@@ -158,7 +159,7 @@ def test_names_of_the_same_second_differ(tmp_path: Path) -> None:
     now = datetime(2026, 11, 30, 12, 0, 1)
     names = {new_path(tmp_path, now) for _ in range(200)}
     assert len(names) == 200
-    assert all(name.name.startswith("2026-11-30-120001-") and name.suffix == ".jsonl" for name in names)
+    assert all(name.parent == tmp_path and name.name.startswith("2026-11-30-120001-") for name in names)
 
 
 def test_a_file_torn_anywhere_in_its_last_line_is_read_and_resumed(path: Path) -> None:
@@ -168,9 +169,8 @@ def test_a_file_torn_anywhere_in_its_last_line_is_read_and_resumed(path: Path) -
     for end in [start, start + 1, *range(start + 2, len(whole), 37), len(whole) - 2]:
         path.write_bytes(whole[:end])
         assert [measured.round for measured in read(path).rounds] == [0]
-        file, run = RunFile.open_for_resume(path)
-        with file:
-            assert run.finished(A) == {0}
+        with RunFile.open_for_resume(path) as file:
+            assert file.run.finished(A) == {0}
             assert path.read_bytes() == whole[:start]
             file.append(make_round(A, 1))
         assert read(path).finished(A) == {0, 1}
@@ -179,9 +179,8 @@ def test_a_file_torn_anywhere_in_its_last_line_is_read_and_resumed(path: Path) -
 def test_a_record_that_only_lacks_its_newline_is_kept(path: Path) -> None:
     write(path, make_round(A, 0))
     path.write_bytes(path.read_bytes()[:-1])
-    file, run = RunFile.open_for_resume(path)
-    with file:
-        assert run.finished(A) == {0}
+    with RunFile.open_for_resume(path) as file:
+        assert file.run.finished(A) == {0}
         file.append(make_round(A, 1))
     assert read(path).finished(A) == {0, 1}
 
@@ -214,7 +213,9 @@ def line(**changes: Any) -> str:
         (line(blocks=[{"steps": 3, "seconds": "1", "at": 0}]), "another shape"),
         (line(prepare=[1]), "another shape"),
         (line(loss={"first": float("nan")}), "NaN is no number"),
-        ('{"record":"started","comparison":"c","round":0,"cells":3}', "another shape"),
+        ('{"record":"started","comparison":"c","round":0,"cells":3}', "started: cells cannot be 3"),
+        ('{"record":"end","reason":"tired"}', "end: reason cannot be 'tired'"),
+        (line(prepare={"import": "2 s"}), "import must be a number"),
         ('{"record":"end"}', "end lacks reason"),
         (json.dumps(make_header().to_json()), "a second header"),
     ],
@@ -266,6 +267,23 @@ def test_a_newer_schema_says_which_headtohead_wrote_it(path: Path) -> None:
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("command", "h2h run"), ("started", 5), ("machine", None), ("cells", [{}]), ("seed", "0"), ("frameworks", {"a": 1})]
+)
+def test_a_header_of_another_shape_is_told(path: Path, key: str, value: Any) -> None:
+    path.parent.mkdir()
+    path.write_text(json.dumps({**make_header().to_json(), key: value}) + "\n")
+    with pytest.raises(RunFileError, match=":1: "):
+        read(path)
+
+
+def test_a_fact_of_another_form_costs_that_fact_and_not_the_run(path: Path) -> None:
+    write(path, make_round(A, 0, facts={"threads": "all", "optimizer": "torch.optim.SGD", "deviations": "none", "warnings": ["slow", 3]}))
+    (measured,) = read(path).rounds
+    facts = measured.facts
+    assert (facts.threads, facts.optimizer, facts.deviations, facts.warnings) == (None, "torch.optim.SGD", (), ("slow", "3"))
+
+
 def test_unknown_keys_are_ignored(path: Path) -> None:
     write(path)
     with path.open("a") as file:
@@ -288,9 +306,8 @@ def test_a_time_that_cannot_be_makes_a_round_suspect(path: Path, block: dict[str
 
 def test_resuming_replaces_interrupted_rounds(path: Path) -> None:
     write(path, Started("c" * 16, 0, (A, B)), make_round(A, 0), make_round(B, 0, status="interrupted"), End("interrupted"))
-    file, run = RunFile.open_for_resume(path)
-    with file:
-        assert (run.finished(A), run.finished(B)) == ({0}, set())
+    with RunFile.open_for_resume(path) as file:
+        assert (file.run.finished(A), file.run.finished(B)) == ({0}, set())
         file.append(Started("c" * 16, 0, (B,)))
         assert read(path).end is None
         file.append(make_round(B, 0))
@@ -304,6 +321,39 @@ def test_resuming_replaces_interrupted_rounds(path: Path) -> None:
 def test_rounds_without_a_result_are_told(path: Path) -> None:
     write(path, Started("c" * 16, 0, (A, B)), make_round(A, 0), make_round(B, 0), Started("c" * 16, 1, (A, B)), make_round(A, 1))
     assert read(path).unfinished() == [Started("c" * 16, 1, (B,))]
+
+
+def test_a_round_that_ended_the_run_twice_is_given_up(path: Path) -> None:
+    once, twice, thrice = (Started("c" * 16, number, (A, B)) for number in range(3))
+    write(path, once, twice, twice, thrice, thrice, make_round(A, 2), make_round(B, 2))
+    assert read(path).given_up() == {("c" * 16, 1)}
+
+
+def test_all_ok_needs_every_cell_and_the_end(path: Path) -> None:
+    write(path, make_round(A, 0))
+    with RunFile.open_for_resume(path) as file:
+        file.append(make_round(B, 0))
+        assert not read(path).all_ok()
+        file.append(End("complete"))
+        assert read(path).all_ok()
+        file.append(make_round(B, 1, status="timeout"))
+        file.append(End("complete"))
+    run = read(path)
+    assert (run.all_ok(), run.failed(A), run.failed(B)) == (False, False, True)
+
+
+def test_a_cell_without_results_is_not_ok(path: Path) -> None:
+    write(path, make_round(A, 0), End("complete"))
+    assert not read(path).all_ok()
+
+
+def test_a_run_taken_up_with_other_cells(path: Path) -> None:
+    new = make_cell("e" * 16, "tensorflow")
+    write(path, Started("c" * 16, 0, (A, B)), make_round(B, 0), Cells((new,), (B,)), make_round(new.id, 0))
+    run = read(path)
+    assert [cell.id for cell in run.header.cells] == [A, new.id]
+    assert [measured.cell for measured in run.rounds] == [new.id]
+    assert run.unfinished() == [Started("c" * 16, 0, (A,))]
 
 
 def write_many(path: Path, cells: int, rounds: int) -> None:
@@ -328,8 +378,11 @@ def report_cost(path: Path) -> tuple[int, float, int]:
     """Rounds read, processor seconds and peak bytes of a fresh process that reads and reports."""
     code = (
         "import resource, sys; from pathlib import Path; from runner.runfile import read; from runner.report import render\n"
-        "run = read(Path(sys.argv[1])); [render(run, format) for format in ('markdown',)]\n"
-        "usage = resource.getrusage(resource.RUSAGE_SELF); print(len(run.rounds), usage.ru_utime + usage.ru_stime, usage.ru_maxrss)"
+        "run = read(Path(sys.argv[1])); render(run, 'markdown')\n"
+        "usage = resource.getrusage(resource.RUSAGE_SELF); status = Path('/proc/self/status')\n"
+        # Linux hands ru_maxrss on from the parent, here a large pytest, so its own high-water mark is read where it exists
+        "own = [int(line.split()[1]) for line in status.read_text().splitlines() if 'VmHWM' in line] if status.exists() else []\n"
+        "print(len(run.rounds), usage.ru_utime + usage.ru_stime, own[0] if own else usage.ru_maxrss)"
     )
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd=root, check=True)
