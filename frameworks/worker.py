@@ -110,18 +110,13 @@ def _serve(channel: Channel, adapter: Adapter, job: Job) -> None:
     channel.emit("phase", name="build")
     build_seconds, session = timing.timed(lambda: adapter.build(job))
     with contextlib.closing(session):
-        parameters = session.parameters()
-        checks.structure(job, parameters)
-        before = checks.fingerprints(parameters)
-        del parameters
+        before = _inspected(session, job)
         channel.emit("built", seconds=build_seconds, facts=session.facts())
 
         channel.emit("phase", name="first step")
         first_step_seconds, _ = timing.timed(lambda: timing.run_steps(session, 1, read_loss))
         first_loss = checks.finite(session.loss(), 1) if job.computation.loss else None
-        placement = session.placement()
-        checks.placement(job, placement)
-        channel.emit("first_step", seconds=first_step_seconds, loss=first_loss, placement=placement)
+        channel.emit("first_step", seconds=first_step_seconds, loss=first_loss)
 
         channel.emit("phase", name="warm-up")
         warm_up = timing.warm_up(
@@ -155,17 +150,33 @@ def _serve(channel: Channel, adapter: Adapter, job: Job) -> None:
                 return
 
 
+def _inspected(session: Session, job: Job) -> dict[str, int]:
+    """Checksums of the start values of a model that has the structure asked for; nothing without checks."""
+    from frameworks import checks
+
+    if not job.checks:
+        return {}
+    parameters = session.parameters()
+    checks.structure(job, parameters)
+    return checks.fingerprints(parameters)
+
+
 def _finish(channel: Channel, session: Session, job: Job, before: dict[str, int], compiled: int | None) -> None:
     from frameworks import checks
 
-    device_peak = session.memory()
-    if job.mode == "infer":
-        checks.outputs_finite(session.outputs())
-    checks.training_took_place(job, before, checks.fingerprints(session.parameters()))
+    device_peak, process_peak = session.memory(), peak_resident_bytes()  # first, since looking at a model takes memory too
+    placement = session.placement()
+    if job.checks:
+        checks.placement(job, placement)
+        if job.mode == "infer":
+            checks.outputs_finite(session.outputs())
+        checks.training_took_place(job, before, checks.fingerprints(session.parameters()))
     facts = session.facts()
     if compiled is not None and facts.get("compilations") is not None:
         facts["timed_compilations"] = facts["compilations"] - compiled
-    channel.emit("finished", facts=facts, device_peak=device_peak, process_peak=peak_resident_bytes(), modules=_foreign_modules())
+    channel.emit(
+        "finished", facts=facts, placement=placement, device_peak=device_peak, process_peak=process_peak, modules=_foreign_modules()
+    )
 
 
 def peak_resident_bytes() -> int:

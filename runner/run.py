@@ -202,7 +202,6 @@ class Runner:
             elif event.kind == "first_step":
                 contestant.prepare["first_step"] = data["seconds"]
                 contestant.loss["first"] = data["loss"]
-                contestant.placement = data["placement"]
             elif event.kind == "warm_up_block":
                 self.progress.doing(contestant.cell, number, "warm-up")
             elif event.kind == "ready":
@@ -244,6 +243,7 @@ class Runner:
             try:
                 data = contestant.child.finish().data
                 contestant.facts = data["facts"]
+                contestant.placement = data["placement"]
                 contestant.memory = {"device_peak": data["device_peak"], "process_peak": data["process_peak"]}
                 self._plausible(contestant)
             except CellFailure as failure:
