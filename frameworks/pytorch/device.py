@@ -173,10 +173,12 @@ def forget_compiled() -> None:
 
 
 def compile_counts() -> tuple[int, int]:
-    """Graphs compiled and graph breaks so far in this process."""
+    """Graphs compiled and graph breaks so far in this process. The break that ``torch.optim`` itself calls for before its compiled update
+    is left out, since nothing is computed outside of a graph for it."""
     from torch._dynamo.utils import counters
 
-    return int(counters["stats"]["unique_graphs"]), sum(counters["graph_break"].values())
+    breaks = sum(count for reason, count in counters["graph_break"].items() if "torch._dynamo.graph_break()" not in reason)
+    return int(counters["stats"]["unique_graphs"]), breaks
 
 
 def grouped_attention(device: str) -> bool:
@@ -186,7 +188,7 @@ def grouped_attention(device: str) -> bool:
 
 def check_supported(device: str, precision: str, execution: str, mode: str) -> None:
     """Raise :class:`Unsupported` for what this version on this device cannot do."""
-    if device not in available():
+    if not _computes(device):
         raise Unsupported(f"PyTorch {torch.__version__} finds no working {TITLES.get(device, device)} here", _device_remedy(device))
     if execution == "inductor":
         _check_inductor(device)
@@ -262,4 +264,4 @@ def _scales_losses(device: str) -> bool:
         scaler.update()
     except (TypeError, RuntimeError, AssertionError):  # versions that scale on CUDA alone say it in each of these ways
         return False
-    return float(weight) == 0.5
+    return float(weight.detach()) == 0.5
