@@ -106,6 +106,7 @@ class _Judge:
 
     def verdict(self, what: str, ok: bool, reason: str) -> Finding:
         """A finding without a number; the reason is told when it is not ok."""
+        ok = bool(ok)  # NumPy's own booleans are no JSON
         status: Status = "ok" if ok else "wrong_result"
         return Finding(self.case.name, self.case.layer, what, None, None, ok, status, "" if ok else reason)
 

@@ -158,7 +158,7 @@ def _dropout() -> Iterator[Case]:
     inference: Layers = [{"dense": {"units": 4}}, {"dropout": {"rate": 0.5}}, {"dense": {"units": 2}}]
     yield trained("dropout", "inference", inference, VECTOR)
     line: Layers = [{"dropout": {"rate": 0.25}}, {"polynomial": {"degree": 1}}]
-    yield trained("dropout", "training rate 0.25", line, [80], batch=80, optimizer=still(), check="dropout")
+    yield trained("dropout", "training rate 0.25", line, [60], batch=60, optimizer=still(), check="dropout")
     attended: Layers = [{"attention": {"heads": 2, "dropout": 0.5}}]
     yield trained("attention", "dropout in training", attended, SEQUENCE, optimizer=still(), check="fresh")
     yield trained("attention", "dropout in inference", attended, SEQUENCE)
