@@ -66,7 +66,10 @@ def run(
     resume: Annotated[Optional[Path], typer.Option(help="a run's folder, to be taken up where it ended")] = None,  # noqa: UP045
     dry_run: Annotated[bool, typer.Option("--dry-run", help="print the plan and its estimated time, run nothing")] = False,
 ) -> None:
-    """Measure workloads in every framework and print the table. Ends 0 when all cells are ok, 1 when some are not, 2 when the request was wrong."""
+    """Measure workloads in every framework and print the table.
+
+    Ends 0 when all cells are ok, 1 when some are not, 2 when the request was wrong.
+    """
     from runner import execute
     from runner.request import Request
 

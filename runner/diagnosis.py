@@ -55,7 +55,8 @@ def _remedy(status: int) -> str:
     if status == -signal.SIGKILL:
         return "nobody here ended it: the system does so when memory runs out; try a smaller batch"
     if status == -signal.SIGILL:
-        return f"the machine does not know an instruction of the build (this Python is {platform.machine()}): on a Mac, an x86 Python under Rosetta?"
+        build = platform.machine()
+        return f"the processor does not know an instruction of this {build} build: on a Mac, an x86 Python under Rosetta?"
     return "the cell's log has what it printed"
 
 

@@ -35,7 +35,7 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB
 
 
 def chosen(framework: Mapping[str, str], threads: int | None, extra: Mapping[str, str]) -> dict[str, str]:
-    """The part that decides speed or results: what the adapter asks for, thread counts, what was passed on, what the user adds; later ones win."""
+    """The part that decides speed or results: what the adapter asks for, threads, what was passed on, what the user adds; later wins."""
     passed = {name: os.environ[name] for name in INHERITED if name in os.environ and name.startswith(SIGNIFICANT) and name != "CUDA_HOME"}
     counts = {} if threads is None else dict.fromkeys(THREADS, str(threads))
     return {**framework, **counts, **passed, **extra}

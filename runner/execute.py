@@ -50,7 +50,7 @@ def start(request: Request, folder: Path, command: list[str]) -> int:
     references = _frameworks(request)
     asked = resolve(request, references)
     settings = _settings(request, asked.rounds, asked.budget)
-    home = runfile.new_path(folder, datetime.now().astimezone()).with_suffix("")
+    home = runfile.new_path(folder, datetime.now().astimezone())
     found = probe(references, _pythons(request), request.environment, home / LOGS, sys.executable, _limits(request))
     plan = _plan(asked.cases, found, settings)
     header = _header(request, plan, found, command)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import math
 import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import Any, get_args
+
+import orjson
 
 from frameworks.contract import Status
 from runner.errors import UserError
@@ -172,7 +173,6 @@ class _Reader:
         self.retired: set[str] = set()
         self.last_notes: dict[str, tuple[Note, ...]] = {}
         self.last_facts: dict[str, tuple[Mapping[str, Any], Facts]] = {}
-        self.decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
     def take(self, line: bytes) -> None:
         """Add one line; ``ValueError`` says what is wrong with it."""
@@ -206,13 +206,9 @@ class _Reader:
 
     def _object(self, line: bytes) -> dict[str, Any]:
         try:
-            data = self.decode(line.decode())
-        except UnicodeDecodeError as error:
-            raise ValueError(f"not UTF-8 from byte {error.start + 1}") from error
-        except json.JSONDecodeError as error:
-            raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from error
-        except RecursionError as error:
-            raise ValueError("not a record: nested too deeply") from error
+            data = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise ValueError(_damage(line, error)) from error
         if not isinstance(data, dict):
             raise ValueError(f"not a record: an object was expected, not {type(data).__name__}")
         return data
@@ -329,8 +325,12 @@ def _number(name: str, values: Mapping[str, Any]) -> Any:
     return value
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"not JSON: {name} is no number")
+def _damage(line: bytes, error: orjson.JSONDecodeError) -> str:
+    try:
+        line.decode()
+    except UnicodeDecodeError as wrong:
+        return f"not UTF-8 from byte {wrong.start + 1}"
+    return f"not JSON: {error.msg} at column {error.colno}"
 
 
 def _guarded(make: Any, data: Mapping[str, Any]) -> Any:

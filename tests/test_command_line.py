@@ -173,7 +173,8 @@ def test_two_writers_of_one_run_are_refused(folder: Path) -> None:
 
 def test_what_needs_no_framework_imports_none(folder: Path) -> None:
     code = (
-        "import sys\nfrom runner import cli, execute, listing, request, run\nfrom runner.report import markdown\nfrom runner.spec import show\n"
+        "import sys\nfrom runner import cli, execute, listing, request, run\n"
+        "from runner.report import markdown\nfrom runner.spec import show\n"
         "print([name for name in ('torch', 'tensorflow', 'keras', 'jax', 'mlx', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent)

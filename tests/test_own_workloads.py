@@ -42,8 +42,9 @@ def test_both_frameworks_follow_the_same_losses(path: Path) -> None:
         scale = numpy.abs(gradient).max()
         numpy.testing.assert_allclose(gradient, other_gradients[name], rtol=0, atol=1e-9 * max(scale, 1e-6), err_msg=name)
     assert len(set(losses)) == 5, "it learns"
-    # Keras rounds rates to float32 and adds Adam's epsilon elsewhere, which moves a loss by a few parts in a million.
-    numpy.testing.assert_allclose(losses, other_losses, rtol=2e-5)
+    # Keras rounds rates to float32 and adds Adam's epsilon elsewhere, and Adam makes steps of the rounding noise of a bias before a
+    # batch normalisation, whose gradient is zero: the gradients above are the proof, the losses show that updates go the same way.
+    numpy.testing.assert_allclose(losses, other_losses, rtol=5e-4)
 
 
 @pytest.mark.slow

@@ -130,7 +130,7 @@ def _syntax_problem(error: yaml.YAMLError, text: str, path: str) -> Problem:
         return Problem(path, line, column, "a second `: ` stands where one value belongs", remedy="write the text in quotes")
     if "quoted scalar" in context and "end of stream" in said:
         return Problem(path, line, column, "a quotation mark is not closed", why=opened)
-    if "flow" in context and "did not find expected" in said:
+    if "flow" in context and "','" in said:
         kind = "list `[`" if "sequence" in context else "mapping `{`"
         return Problem(path, line, column, f"a {kind} is not closed, or a comma is missing", why=opened)
     return Problem(path, line, column, "this is not YAML: " + " ".join(said.split()), why=" ".join(context.split()))

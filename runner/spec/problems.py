@@ -36,7 +36,8 @@ class SpecError(UserError):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A remedy for a word that is none of ``known``: the nearest one, or else the whole list."""
     words = sorted(known)
-    near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    longer = [known for known in words if len(word) > 2 and known.startswith(word)]
+    near = longer or difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     if near:
         return f"did you mean `{near[0]}`?"
     if len(words) == 1:

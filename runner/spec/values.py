@@ -40,9 +40,9 @@ def is_integer(tree: Tree) -> bool:
 
 
 def text(tree: Tree) -> str:
-    """Text that is not empty."""
+    """Text that is not empty, without spaces around it."""
     if isinstance(tree, YamlScalar) and isinstance(tree.value, str) and tree.value.strip():
-        return tree.value
+        return tree.value.strip()
     quotes = isinstance(tree, YamlScalar) and tree.value is not None and not isinstance(tree.value, str)
     raise _must_be(tree, "text", "write it in quotes" if quotes else "")
 

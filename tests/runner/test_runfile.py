@@ -212,7 +212,7 @@ def line(**changes: Any) -> str:
         (line(blocks=[{"steps": 3}]), "round lacks seconds"),
         (line(blocks=[{"steps": 3, "seconds": "1", "at": 0}]), "another shape"),
         (line(prepare=[1]), "another shape"),
-        (line(loss={"first": float("nan")}), "NaN is no number"),
+        (line(loss={"first": float("nan")}), "not JSON"),
         ('{"record":"started","comparison":"c","round":0,"cells":3}', "started: cells cannot be 3"),
         ('{"record":"end","reason":"tired"}', "end: reason cannot be 'tired'"),
         (line(prepare={"import": "2 s"}), "import must be a number"),
