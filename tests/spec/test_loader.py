@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
+from runner.spec import loader
 from runner.spec.loader import MAX_BYTES, head, load, parse
 from runner.spec.problems import Problem, SpecError, did_you_mean
 from runner.spec.tree import YamlMap, YamlScalar
@@ -58,6 +60,22 @@ def test_merge_keys_may_be_overridden_and_the_first_of_several_wins() -> None:
     tree = parse("a: &a {x: 1, y: 2}\nb: &b {x: 3, z: 4}\nc: {<<: [*a, *b], y: 5}\n", "w.yaml").values["c"]
     assert isinstance(tree, YamlMap)
     assert {key: item.value for key, item in tree.values.items() if isinstance(item, YamlScalar)} == {"x": 1, "y": 5, "z": 4}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: 1\n\tb: 2\n", "w.yaml:2:1: a tab stands where YAML wants spaces; indent with spaces"),
+        ("a: [1, 2\n", "w.yaml:2:1: a list `[` is not closed, or a comma is missing; it opens in line 1"),
+        ("a: \x07\n", "w.yaml:1:4: the character '\\x07' cannot stand in YAML"),
+        ("[" * 3000, "w.yaml:1:61: the file is nested deeper than 60 levels"),
+    ],
+)
+def test_messages_are_the_same_without_the_c_library(monkeypatch: pytest.MonkeyPatch, text: str, expected: str) -> None:
+    monkeypatch.setattr(loader, "_Loader", yaml.SafeLoader)
+    with pytest.raises(SpecError) as caught:
+        parse(text, "w.yaml")
+    assert str(caught.value) == expected
 
 
 def test_places_count_from_one_in_characters() -> None:
@@ -124,6 +142,7 @@ def test_problems_are_sorted_by_place_and_said_once() -> None:
 
 def test_did_you_mean() -> None:
     assert did_you_mean("kernl", ["kernel", "filters"]) == "did you mean `kernel`?"
+    assert did_you_mean("lenet", ["lenet5-mnist", "resnet"]) == "did you mean `lenet5-mnist`?"
     assert did_you_mean("zzz", ["b", "a"]) == "there are a, b"
     assert did_you_mean("zzz", ["a"]) == "there is only `a`"
     assert did_you_mean("zzz", []) == ""
