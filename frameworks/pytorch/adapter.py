@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from frameworks import data
 from frameworks.contract import Adapter, CellFailure, Job, Session, Unsupported
-from frameworks.pytorch import device, layers, training, weights
+from frameworks.pytorch import device, layers, modules, training, weights
 from frameworks.pytorch.layout import LAST, Layout, from_layout, to_layout
 
 LSTM_BIAS = "nn.LSTM adds a second bias, which is kept at zero and not trained: one more addition than the workload has"
 SCALING = "torch.amp.GradScaler skips the update and lowers its scale after a step whose scaled gradients overflow, and reads that back"
+HARD_SWISH = "nn.Hardswish on CUDA multiplies by 1/6 rounded to float32, in float64 too"
 
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory|Invalid buffer size", re.IGNORECASE)
 NOT_IMPLEMENTED = re.compile(
@@ -257,22 +258,29 @@ class PyTorchSession(Session):
             "threads": torch.get_num_threads(),
             "compilations": compilations,
             "graph_breaks": graph_breaks,
-            "deviations": self._deviations(),
+            "deviations": deviations(self._job, self._module),
             "switches": dict(self._switches),
             "warnings": list(self._warnings),
         }
 
-    def _deviations(self) -> list[str]:
-        found = [LSTM_BIAS] if any(isinstance(module, nn.LSTM) for module in self._module.modules()) else []
-        return [*found, SCALING] if self._scaler is not None else found
-
     def _record_warning(self, message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        self._warnings[f"{category.__name__}: {_first_line(str(message))}"] = None
+        self._warnings[f"{category.__name__}: {' '.join(str(message).split())[:300]}"] = None
         self._show_warning(message, category, *where, **more)
 
     def close(self) -> None:
         if warnings.showwarning == self._record_warning:
             warnings.showwarning = self._show_warning
+
+
+def deviations(job: Job, module: nn.Module) -> list[str]:
+    """Where PyTorch's own classes, as this job uses them, compute something else than the workload says."""
+    kinds = {type(part) for part in module.modules()}
+    found = [LSTM_BIAS] if modules.LSTM in kinds else []
+    if job.mode == "train" and job.precision == "mixed_float16":
+        found.append(SCALING)
+    if job.device == "cuda" and job.precision == "float64" and nn.Hardswish in kinds:
+        found.append(HARD_SWISH)
+    return found
 
 
 def _where(tensors: Iterable[Tensor]) -> dict[str, list[str]]:

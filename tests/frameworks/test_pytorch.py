@@ -18,7 +18,7 @@ from frameworks.contract import CellFailure, Computation, Job, Unsupported
 torch = pytest.importorskip("torch")
 
 from frameworks.pytorch import device, layers, weights  # noqa: E402 - they need torch
-from frameworks.pytorch.adapter import PyTorchAdapter, PyTorchSession  # noqa: E402
+from frameworks.pytorch.adapter import PyTorchAdapter, PyTorchSession, deviations  # noqa: E402
 
 ADAPTER = PyTorchAdapter()
 CPU_PRECISIONS = ("float32", "float64", "bfloat16", "float16", "mixed_bfloat16", "mixed_float16")
@@ -339,6 +339,17 @@ def test_facts() -> None:
     assert facts["switches"]["cudnn.allow_tf32"] is False
     assert session.memory() is None
     assert build(LENET, "infer").facts()["optimizer"] is None
+
+
+def test_deviations_are_named_where_they_are_used() -> None:
+    what = small({"dense": {"units": 2}}, "hard_swish")
+    module = build(what)._module
+    job = Job("pytorch", what, "train", "cuda", "float64", "eager")
+    assert [sentence.split(" ")[0] for sentence in deviations(job, module)] == ["nn.Hardswish"]
+    assert deviations(dataclasses.replace(job, precision="float32"), module) == []
+    scaled = dataclasses.replace(job, precision="mixed_float16")
+    assert [sentence.split(" ")[0] for sentence in deviations(scaled, module)] == ["torch.amp.GradScaler"]
+    assert deviations(dataclasses.replace(scaled, mode="infer"), module) == []
 
 
 def test_warnings_are_recorded_until_the_session_is_closed() -> None:
