@@ -91,7 +91,9 @@ def warm_up(session: Session, *, read_loss: bool, block_seconds: float, limit: f
     begin = clock()
     wait_seconds = wait_cost(session)
     least = max(block_seconds, wait_seconds / OVERHEAD)
-    steps, blocks, series = 1, [], []
+    steps = 1
+    blocks: list[Block] = []
+    series: list[float] = []  # of blocks of this length
     while True:
         block = time_block(session, steps, read_loss)
         heartbeat(block)

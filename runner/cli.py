@@ -188,12 +188,11 @@ def schema() -> None:
 
 def main() -> NoReturn:
     """The entry point: every error that is the user's to mend ends in one plain message and status 2."""
-    from frameworks.registry import UnknownFramework
     from runner.errors import UserError
 
     try:
         app()
-    except (UserError, UnknownFramework) as error:
+    except UserError as error:
         _stop(str(error))
     except BrokenPipeError:
         sys.exit(0)

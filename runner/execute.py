@@ -123,8 +123,11 @@ def _carry_out(
 
 def _frameworks(request: Request) -> list[str]:
     references = [registry.portable(name) for name in request.frameworks] or registry.names()
-    for reference in references:
-        registry.framework(reference)
+    try:
+        for reference in references:
+            registry.framework(reference)
+    except registry.UnknownFramework as error:
+        raise RequestError(str(error)) from error
     return references
 
 

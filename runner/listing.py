@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import importlib.util
-import io
-import json
-
-from frameworks import registry
 from runner.spec import catalog
 
 
@@ -28,6 +22,10 @@ def _suites() -> list[dict[str, str]]:
 
 def _frameworks() -> list[dict[str, str]]:
     """Whether a package is there is asked of the import system only: nothing is imported."""
+    import importlib.util
+
+    from frameworks import registry
+
     rows = []
     for name in registry.names():
         facts = registry.framework(name)
@@ -46,8 +44,13 @@ def _frameworks() -> list[dict[str, str]]:
 
 def _table(rows: list[dict[str, str]], format: str) -> str:
     if format == "json":
+        import json
+
         return json.dumps(rows, indent=2)
     if format == "csv":
+        import csv
+        import io
+
         text = io.StringIO()
         writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
         writer.writeheader()
