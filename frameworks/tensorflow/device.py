@@ -118,7 +118,7 @@ def wait(result: Any) -> None:
 
 @functools.lru_cache(maxsize=1)
 def _synchronise() -> Callable[[], None]:
-    function = getattr(tf.test.experimental, "sync_devices", None)  # since 2.12
+    function = getattr(getattr(tf.test, "experimental", None), "sync_devices", None)  # since 2.12
     if function is not None:
         with contextlib.suppress(tf.errors.OpError):  # a plug-in may have no kernel for it
             function()

@@ -365,7 +365,19 @@ def global_avg_pool2d(at: Place, x: Any) -> Any:
 def upsample2d(at: Place, x: Any) -> Any:
     if at["method"] == "bilinear" and tf.as_dtype(x.dtype) == tf.float64:
         raise Unsupported(f"{at.path}: TensorFlow interpolates in float32, whatever it is given", "use --precision float32")
-    return layers.UpSampling2D(at["factor"], interpolation=at["method"], name=at.name)(x)
+    layer = layers.UpSampling2D(at["factor"], interpolation=at["method"], name=at.name)
+    y = layer(x)
+    if at.model.execution == "xla":
+        _try_values(at, layer, x)
+    return y
+
+
+def _try_values(at: Place, layer: Any, x: Any) -> None:
+    """XLA of some versions interpolates wrongly, and silently, at some sizes: hold this one against the layer as it is."""
+    sample = tf.cast(tf.random.stateless_uniform((1, *x.shape[1:3], 1), (0, 0)), x.dtype)
+    difference = device.compiled(layer, "xla")(sample) - layer(sample)
+    if float(tf.reduce_max(tf.abs(difference))) > 0.1:
+        raise Unsupported(f"{at.path}: XLA of TensorFlow {tf.__version__} resizes this shape wrongly", "use --execution graph")
 
 
 def dropout(at: Place, x: Any) -> Any:

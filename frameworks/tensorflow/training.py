@@ -58,8 +58,8 @@ class Optimizer:
             gradients = self.scaling.taken(gradients)
         if self._decay:
             decay = self.scaling.coupled(self._decay) if self.scaling else self._decay
-            gradients = [g + decay * tf.convert_to_tensor(w) for g, w in zip(gradients, self.variables, strict=True)]
-        self._keras.apply_gradients(zip(gradients, self.variables, strict=True))
+            gradients = [g + decay * tf.convert_to_tensor(w) for g, w in zip(gradients, self.variables)]  # noqa: B905
+        self._keras.apply_gradients(zip(gradients, self.variables))  # noqa: B905 - AutoGraph's zip of old versions has no strict
 
     def class_name(self) -> str:
         """The real class, with its module."""
@@ -117,7 +117,7 @@ def infer_step(model: Callable[..., Any]) -> Step:
 def all_gradients(
     model: Callable[..., Any], loss: Callable[[Any, Any], Any], variables: list[Any], inputs: Any, target: Any, scale: float
 ) -> tuple[list[Any], list[Any]]:
-    """Gradients of the training loss to the variables and to the inputs (None where integers), computed times ``scale`` and divided by it."""
+    """Gradients of the training loss to the variables and to the inputs (None for integers), at a loss scale that is taken out again."""
     given = inputs if isinstance(inputs, list) else [inputs]
     with tf.GradientTape() as tape:
         tape.watch([x for x in given if x.dtype.is_floating])
