@@ -1,6 +1,6 @@
 """A job in, events out: the program of the child process.
 
-The first line on standard input is the request, ``{"probe": reference}`` or ``{"job": {...}}``; the lines after it are orders.
+The first line on standard input is the request, ``{"probe": ...}``, ``{"conform": ...}`` or ``{"job": ...}``; later lines are orders.
 Events go as JSON lines to the descriptor named by ``--events``, so that nothing that a framework prints can spoil them. The orders
 are ``block`` (time one block) and ``finish`` (last checks, facts, end).
 """
@@ -62,6 +62,10 @@ def main() -> None:
         if "probe" in request:
             adapter = _import(channel, request["probe"])
             channel.emit("probed", devices=adapter.devices(), modules=_foreign_modules())
+        elif "conform" in request:
+            asked = request["conform"]
+            adapter = _import(channel, asked["framework"])
+            _conform(channel, adapter, asked["device"], asked["precision"], asked["execution"])
         else:
             job = job_from_json(request["job"])
             adapter = _import(channel, job.framework)
@@ -101,6 +105,13 @@ def _import_failure(facts: Framework, error: ImportError) -> CellFailure:
 def _foreign_modules() -> list[str]:
     """Which frameworks the process holds, since one may load another."""
     return [name for name in ("torch", "tensorflow", "keras", "tf_keras", "jax", "mlx") if name in sys.modules]
+
+
+def _conform(channel: Channel, adapter: Adapter, device: str, precision: str, execution: str) -> None:
+    from frameworks import conformance
+
+    conformance.run(adapter, device, precision, execution, lambda finding: channel.emit("finding", **finding))
+    channel.emit("conformed")
 
 
 def _serve(channel: Channel, adapter: Adapter, job: Job) -> None:

@@ -159,6 +159,25 @@ def validate(files: tuple[Path, ...]) -> None:
 
 
 @app.command()
+@click.argument("frameworks", nargs=-1, metavar="[FRAMEWORK]...")
+@click.option("--device", default="cpu", show_default=True, help="cpu, gpu, or the GPU's backend.")
+@many("--precision", "float64, float32, bfloat16, ... [float64 and float32]")
+@many("--execution", "eager, inductor; graph, eager, xla. [each framework's usual one]")
+@with_format
+def conform(frameworks: tuple[str, ...], device: str, precision: tuple[str, ...], execution: tuple[str, ...], format: str) -> None:
+    """Hold adapters against an independent reference, layer by layer: values, gradients, updates. Ends 1 when one fails.
+
+    FRAMEWORK is a name (h2h list frameworks) or the folder of your own adapter.
+    """
+    from runner import conform as suite
+    from runner.request import check_words, references
+
+    check_words("device", [device])
+    check_words("precision", words(precision))
+    sys.exit(suite.run(references(frameworks), device, words(precision) or ("float64", "float32"), words(execution), format))
+
+
+@app.command()
 @click.argument("name")
 def new(name: str) -> None:
     """Write NAME.yaml, a commented workload file to start from."""

@@ -21,7 +21,7 @@ from runner.probe import Found, probe
 from runner.progress import watch
 from runner.records import Cells, End, Header
 from runner.report import render
-from runner.request import Request, RequestError, resolve
+from runner.request import Request, RequestError, references, resolve
 from runner.run import Runner
 
 RESULT, TABLE, LOGS = "run.jsonl", "report.md", "logs"
@@ -30,7 +30,7 @@ MEMORY_SHARE = 0.9  # of the machine that a child may hold where no limit is giv
 
 def plan_only(request: Request) -> Plan:
     """What would run, without starting anything: devices are taken as asked for, the CPU where nothing was said."""
-    facts = {name: registry.framework(name) for name in _frameworks(request)}
+    facts = {name: registry.framework(name) for name in references(request.frameworks)}
     asked = resolve(request, list(facts))
     return make_plan(asked.cases, facts, {}, _settings(request, asked.rounds, asked.budget))
 
@@ -47,11 +47,11 @@ def dry_run(request: Request) -> str:
 
 def start(request: Request, folder: Path, command: list[str]) -> int:
     """Run a request from its beginning, with its results in a new folder below ``folder``; the exit status."""
-    references = _frameworks(request)
-    asked = resolve(request, references)
+    chosen = references(request.frameworks)
+    asked = resolve(request, chosen)
     settings = _settings(request, asked.rounds, asked.budget)
     home = runfile.new_path(folder, datetime.now().astimezone())
-    found = probe(references, _pythons(request), request.environment, home / LOGS, sys.executable, _limits(request))
+    found = probe(chosen, _pythons(request), request.environment, home / LOGS, sys.executable, _limits(request))
     plan = _plan(asked.cases, found, settings)
     header = _header(request, plan, found, command)
     with runfile.RunFile.create(home / RESULT, header) as file:
@@ -64,9 +64,9 @@ def resume(path: Path) -> int:
     with runfile.RunFile.open_for_resume(path) as file:
         before = file.run
         request = Request.from_json(_tilde(before.header.settings["request"], back=True))
-        references = _frameworks(request)
-        asked = resolve(request, references)
-        found = probe(references, _pythons(request), request.environment, path.parent / LOGS, sys.executable, _limits(request))
+        chosen = references(request.frameworks)
+        asked = resolve(request, chosen)
+        found = probe(chosen, _pythons(request), request.environment, path.parent / LOGS, sys.executable, _limits(request))
         _same_place(before.header, found)
         plan = _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
         _add_changed_cells(file, before, plan)
@@ -119,16 +119,6 @@ def _carry_out(
         print(f"Interrupted. To go on: h2h run --resume {home}", file=sys.stderr)
         return 130
     return 0 if run.all_ok() else 1
-
-
-def _frameworks(request: Request) -> list[str]:
-    references = [registry.portable(name) for name in request.frameworks] or registry.names()
-    try:
-        for reference in references:
-            registry.framework(reference)
-    except registry.UnknownFramework as error:
-        raise RequestError(str(error)) from error
-    return references
 
 
 def _settings(request: Request, rounds: int | None, budget: float | None) -> Settings:

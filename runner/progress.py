@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 from runner.plan import Cell
@@ -84,6 +86,19 @@ class Bar(Progress):
             return ""
         seconds = (time.monotonic() - self._began) / self._done * (self._total - self._done)
         return f"{int(seconds // 60)}:{int(seconds % 60):02d} left"
+
+
+@contextlib.contextmanager
+def note_line() -> Iterator[Callable[[str], None]]:
+    """A line on a terminal that says what goes on and is gone at the end; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+        yield status.update
 
 
 def watch(total: int) -> Progress:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from frameworks import registry
 from frameworks.contract import DEVICES, MODES, PRECISIONS
 from runner.errors import UserError
 from runner.plan import Case, Choice
@@ -63,9 +64,9 @@ class Asked:
 
 def resolve(request: Request, frameworks: Sequence[str]) -> Asked:
     """Load every workload and multiply it out. Raises :class:`RequestError` and :class:`SpecError`."""
-    _check_words("device", request.devices, ("gpu", *DEVICES))
-    _check_words("precision", request.precisions, PRECISIONS)
-    _check_words("mode", request.modes, MODES)
+    check_words("device", request.devices)
+    check_words("precision", request.precisions)
+    check_words("mode", request.modes)
     suites = [load_suite(catalog.find_suite(name)) for name in request.suites]
     if not request.workloads and not suites:
         raise RequestError("say what to run: a workload (h2h list workloads), a path to your own file, or --suite NAME (h2h list suites)")
@@ -148,13 +149,28 @@ def _multiply(
     return list(cases.values())
 
 
-def _check_words(what: str, given: Sequence[str], known: Sequence[str]) -> None:
+WORDS = {"device": ("gpu", *DEVICES), "precision": PRECISIONS, "mode": MODES}
+
+
+def check_words(what: str, given: Sequence[str], known: Sequence[str] = ()) -> None:
+    """Refuse a word that is no ``device``, ``precision`` or ``mode``, or none of ``known``, with the nearest that is."""
+    known = known or WORDS[what]
     for word in given:
         if word not in known:
             raise RequestError(f"no {what} is called {word!r}; {did_you_mean(word, known)}")
 
 
-def _check_executions(given: Sequence[str], frameworks: Sequence[str]) -> None:
-    from frameworks import registry
+def references(given: Sequence[str]) -> list[str]:
+    """The frameworks named, all that are known where none is, as references that hold in any folder. Raises :class:`RequestError`."""
+    named = [registry.portable(name) for name in given] or registry.names()
+    try:
+        for name in named:
+            registry.framework(name)
+    except registry.UnknownFramework as error:
+        raise RequestError(str(error)) from error
+    return named
 
-    _check_words("execution", given, sorted({name for reference in frameworks for name in registry.framework(reference).executions}))
+
+def _check_executions(given: Sequence[str], frameworks: Sequence[str]) -> None:
+    known = sorted({name for reference in frameworks for name in registry.framework(reference).executions})
+    check_words("execution", given, known)
