@@ -9,6 +9,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from runner import __version__
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path)
@@ -26,7 +28,7 @@ def many(name: str, help: str, **more: Any) -> Callable[[Command], Command]:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(package_name="headtohead", prog_name="h2h")
+@click.version_option(__version__, prog_name="h2h")
 def app() -> None:
     """Run one deep-learning workload in several frameworks, prove that it is the same work, time it, and print one table."""
 

@@ -7,13 +7,12 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from frameworks import registry
 from frameworks.contract import to_json
-from runner import environment, runfile
+from runner import __version__, environment, runfile
 from runner.launch import Limits
 from runner.machine import awake, ceiling, chip
 from runner.plan import Plan, Settings, estimated_seconds, make_plan
@@ -159,7 +158,7 @@ def _limits(request: Request) -> Limits:
 
 def _header(request: Request, plan: Plan, found: dict[str, Found], command: list[str]) -> Header:
     return Header(
-        headtohead=metadata.version("headtohead"),
+        headtohead=__version__,
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         command=tuple(_tilde(word) for word in command),
         seed=plan.settings.seed,
