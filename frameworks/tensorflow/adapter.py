@@ -106,7 +106,7 @@ class TensorFlowSession(contract.Session):
         self._step = device.compiled(step, job.execution)
         self._batches = [self._on_device(batch) for batch in batches(computation, job.batches, job.seed)]
         self._next = self._last = 0
-        self._result = self._inputs(0)[-1]
+        self._result: Any = None
 
     def _inputs(self, index: int) -> list[Any]:
         inputs = self._batches[index][0]
@@ -140,22 +140,27 @@ class TensorFlowSession(contract.Session):
 
     def wait(self) -> None:
         with self._scope:
-            device.wait(self._result)
+            device.wait(self._inputs(-1)[0] if self._result is None else self._result)
 
     def loss(self) -> float:
         if self._job.mode == "train":
-            return float(self._result)
+            return float(self._done())
         if self._loss_of is None:
             raise ValueError("the workload has no loss")
         with self._scope:
-            return float(self._loss_of(self._batches[self._last][1], self._result))
+            return float(self._loss_of(self._batches[self._last][1], self._done()))
 
     def outputs(self) -> numpy.ndarray:
         if self._job.mode == "train":
             raise ValueError("outputs are kept in mode infer only")
-        array: numpy.ndarray = self._result.numpy()
+        array: numpy.ndarray = self._done().numpy()
         array = array[0] if self._lone() else array
         return array if array.dtype.kind in "iu" else array.astype(numpy.float64)
+
+    def _done(self) -> Any:
+        if self._result is None:
+            raise RuntimeError("there is nothing to read: no step was done yet")
+        return self._result
 
     def gradients(self) -> dict[str, numpy.ndarray]:
         of_variables, of_inputs = self._compute_gradients()
@@ -198,7 +203,7 @@ class TensorFlowSession(contract.Session):
             "parameters": _where([device.native(weight.variable) for weight in self._weights]),
             "inputs": _where([*inputs, *(target for _, target in self._batches if target is not None)]),
         }
-        found["outputs"] = _where([self._result])  # a training step keeps the loss alone of what it computes
+        found["outputs"] = _where([self._done()])  # a training step keeps the loss alone of what it computes
         if self._job.mode == "train":
             found["gradients"] = _where(self._compute_gradients()[0])  # a step keeps none, so these are of one like it
         return found
@@ -210,7 +215,7 @@ class TensorFlowSession(contract.Session):
         return {
             "optimizer": self._optimizer.class_name() if self._optimizer else None,
             "layout": "channels last",
-            "threads": device.threads(),
+            "threads": device.thread_count(),
             "compilations": device.compile_count(self._step),
             "graph_breaks": None if self._job.execution == "eager" else 0,
             "deviations": self._deviations(),

@@ -56,8 +56,7 @@ def keras_version() -> tuple[int, int]:
 
 
 def _keras_version() -> str:
-    # The Keras of TensorFlow 2.9 to 2.12 says its version as tf.keras.__version__ alone; newer ones have the same attribute.
-    return str(getattr(tf.keras, "__version__", tf.__version__))
+    return str(tf.keras.__version__)
 
 
 def versions() -> dict[str, str]:
@@ -146,7 +145,7 @@ def set_threads(threads: int | None) -> None:
 
     TensorFlow takes them only before it computes for the first time; later, another number is a :class:`CellFailure`.
     """
-    if threads is None or tf.config.threading.get_intra_op_parallelism_threads() == threads:
+    if threads is None or threads == thread_count():
         return
     try:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
@@ -157,7 +156,7 @@ def set_threads(threads: int | None) -> None:
         ) from error
 
 
-def threads() -> int:
+def thread_count() -> int:
     """The threads that an operator on the CPU may use."""
     chosen = int(tf.config.threading.get_intra_op_parallelism_threads())
     if chosen:
@@ -275,11 +274,11 @@ def optimizer_class(kind: str) -> Any:
     module, name = tf.keras.optimizers, {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}[kind]
     if (2, 11) <= keras_version() < (3, 0) and sys.platform == "darwin" and platform.machine() == "arm64":
         module = module if kind == "adamw" else module.legacy
-    if not hasattr(module, name):
-        module = getattr(module, "experimental", module)
-    if not hasattr(module, name):
-        raise Unsupported(f"Keras {_keras_version()} has no {name}", "use TensorFlow 2.9 or later")
-    return getattr(module, name)
+    if kind == "adamw" and keras_version() < (2, 10):
+        raise Unsupported(
+            f"AdamW of Keras {_keras_version()} decays weights by 1 - rate * decay instead of rate * decay", "use TensorFlow 2.10"
+        )
+    return getattr(module if hasattr(module, name) else module.experimental, name)
 
 
 class LossScaling:
