@@ -67,12 +67,16 @@ def conversion(shape: Shape, given: Layout, wanted: Layout) -> list[nn.Module]:
 
 
 def to_layout(array: numpy.ndarray, layout: Layout) -> numpy.ndarray:
-    """A channels-last array with its batch as it is kept."""
+    """A channels-last array with its batch as it is kept.
+
+    It is a fresh copy: a transposed view whose channels are one counts as contiguous already, but with strides by which PyTorch would take
+    it for channels last and run the whole network in that memory format.
+    """
     if layout.flattened is not None:
         return to_layout(array.reshape(len(array), *layout.flattened), FIRST).reshape(len(array), -1)
     if not layout.first or array.ndim < 3:
         return array
-    return numpy.ascontiguousarray(array.transpose(0, *_first(array.ndim - 1)))
+    return numpy.array(array.transpose(0, *_first(array.ndim - 1)), order="C")
 
 
 def from_layout(array: numpy.ndarray, layout: Layout) -> numpy.ndarray:

@@ -92,6 +92,7 @@ def test_three_steps_of_sgd(nesterov: bool) -> None:
     w, u = data.parameter_values(what)["dense_1.kernel"].astype(float), 0.0
     for batch in data.batches(what, 3):
         x, target = batch.inputs["x"].astype(float), batch.target
+        assert target is not None
         session.step()
         assert session.loss() == pytest.approx(float(numpy.mean((x @ w - target) ** 2)), rel=1e-12)
         g = x.T @ (2 * (x @ w - target) / target.size) + 0.01 * w
@@ -187,6 +188,18 @@ def test_a_convolutional_net_moves_no_data() -> None:
     assert module_names(LENET) == ["Sequential", "Conv2d", "BatchNorm2d", "ReLU", "MaxPool2d", "Conv2d", "ReLU", "Flatten", "Linear"]
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_images_have_the_strides_of_channels_first(channels: int) -> None:
+    """With one channel, a transposed view would count as channels last, and PyTorch would run the network so."""
+    session = build(small({"conv2d": {"filters": 3, "kernel": 1}}, shape=(4, 5, channels)), "infer")
+    (image,), _ = session._batches[0]
+    assert image.shape == (4, channels, 4, 5)
+    assert image.stride() == (20 * channels, 20, 5, 1)
+    session.step()
+    assert session._outputs is not None
+    assert session._outputs.stride() == (60, 20, 5, 1)
+
+
 def test_rows_of_dense_after_flatten_are_permuted_through_elementwise_layers() -> None:
     what = small(
         {"conv2d": {"filters": 3, "kernel": 1}}, "flatten", "relu", {"dropout": {"rate": 0.5}}, {"dense": {"units": 2}}, shape=(2, 2, 1)
@@ -278,7 +291,7 @@ def test_batches_are_cycled() -> None:
 def test_dropout_draws_a_new_mask_each_step_and_can_be_switched_off() -> None:
     still = {"sgd": {"learning_rate": 0.0}}
     what = small({"dropout": {"rate": 0.5}}, {"dense": {"units": 50}}, shape=(50,), optimizer=still)
-    losses = {}
+    losses: dict[bool, set[float]] = {}
     for dropout in (True, False):
         session = build(what, batches=1, dropout=dropout)
         losses[dropout] = set()
@@ -376,19 +389,9 @@ def test_devices_and_versions() -> None:
         ({"device": "metal"}, "finds no working metal"),
     ],
 )
-def test_what_is_not_supported_is_refused(changes: dict[str, str], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_supported_is_refused(changes: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_computes", lambda name: name in ("cpu", "mps"))
-    job = Job(
-        **{
-            "framework": "pytorch",
-            "computation": LENET,
-            "mode": "train",
-            "device": "cpu",
-            "precision": "float32",
-            "execution": "eager",
-            **changes,
-        }
-    )
+    job = dataclasses.replace(Job("pytorch", LENET, "train", "cpu", "float32", "eager"), **changes)
     with pytest.raises(Unsupported, match=reason) as caught:
         ADAPTER.build(job)
     assert caught.value.remedy
