@@ -1,8 +1,9 @@
 """A job in, events out: the program of the child process.
 
-The first line on standard input is the request, ``{"probe": ...}``, ``{"conform": ...}`` or ``{"job": ...}``; later lines are orders.
-Events go as JSON lines to the descriptor named by ``--events``, so that nothing that a framework prints can spoil them. The orders
-are ``block`` (time one block) and ``finish`` (last checks, facts, end).
+The first line on standard input is the request, one of ``{"probe": ...}``, ``{"conform": ...}``, ``{"job": ...}``, ``{"check": ...}`` and
+``{"golden": ...}``; later lines are orders. Events go as JSON lines to the descriptor named by ``--events``, so that nothing that a
+framework prints can spoil them. The orders are ``block`` (time one block) and ``finish`` (last checks, facts, the comparison with the
+golden curve where the job has one, end).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import gc
 import importlib.util
 import json
 import os
@@ -22,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, TextIO
 
 from frameworks import registry, timing
-from frameworks.contract import Adapter, CellFailure, Framework, Job, Session, job_from_json
+from frameworks.contract import Adapter, CellFailure, Framework, Job, Session, job_from_json, to_json
 
 
 class Channel:
@@ -66,10 +68,19 @@ def main() -> None:
             asked = request["conform"]
             adapter = _import(channel, asked["framework"])
             _conform(channel, adapter, asked["device"], asked["precision"], asked["execution"])
+        elif "golden" in request:
+            job = job_from_json(request["golden"])
+            adapter = _import(channel, job.framework)
+            _golden(channel, adapter, job)
+        elif "check" in request:
+            job = job_from_json(request["check"])
+            adapter = _import(channel, job.framework)
+            _verify(channel, adapter, job)
         else:
             job = job_from_json(request["job"])
             adapter = _import(channel, job.framework)
-            _serve(channel, adapter, job)
+            if _measure(channel, adapter, job) and job.golden is not None:
+                _verify(channel, adapter, job)
     except CellFailure as failure:
         _fail(channel, failure)
     except Exception as error:
@@ -114,7 +125,24 @@ def _conform(channel: Channel, adapter: Adapter, device: str, precision: str, ex
     channel.emit("conformed")
 
 
-def _serve(channel: Channel, adapter: Adapter, job: Job) -> None:
+def _golden(channel: Channel, adapter: Adapter, job: Job) -> None:
+    from frameworks import parity
+
+    curve = parity.curve(adapter, job, lambda what: channel.emit("phase", name=what))
+    channel.emit("curve", **to_json(curve))
+
+
+def _verify(channel: Channel, adapter: Adapter, job: Job) -> None:
+    """The comparison with the golden curve. It comes when the measured session is gone, so that neither speed nor memory knows of it."""
+    from frameworks import parity
+
+    gc.collect()
+    seconds, found = timing.timed(lambda: parity.check(adapter, job, lambda what: channel.emit("phase", name=what)))
+    channel.emit("parity", seconds=seconds, **to_json(found))
+
+
+def _measure(channel: Channel, adapter: Adapter, job: Job) -> bool:
+    """Prepare and obey until all is measured; whether it came to that, or the parent was gone."""
     from frameworks import checks  # needs NumPy, whose absence is an event and not a crash of this module
 
     read_loss = job.mode == "train" and job.computation.read_loss == "every_step"
@@ -158,7 +186,8 @@ def _serve(channel: Channel, adapter: Adapter, job: Job) -> None:
                 channel.emit("block", steps=block.steps, seconds=block.seconds, loss=loss)
             elif order == "finish":
                 _finish(channel, session, job, before, compiled)
-                return
+                return True
+    return False
 
 
 def _inspected(session: Session, job: Job) -> dict[str, int]:

@@ -46,15 +46,19 @@ def dry_run(request: Request) -> str:
 
 def start(request: Request, folder: Path, command: list[str]) -> int:
     """Run a request from its beginning, with its results in a new folder below ``folder``; the exit status."""
-    chosen = references(request.frameworks)
-    asked = resolve(request, chosen)
-    settings = _settings(request, asked.rounds, asked.budget)
     home = runfile.new_path(folder, datetime.now().astimezone())
-    found = probe(chosen, _pythons(request), request.environment, home / LOGS, sys.executable, _limits(request))
-    plan = _plan(asked.cases, found, settings)
+    plan, found = prepare(request, home / LOGS)
     header = _header(request, plan, found, command)
     with runfile.RunFile.create(home / RESULT, header) as file:
         return _carry_out(request, plan, found, file, home, {}, [], set())
+
+
+def prepare(request: Request, logs: Path) -> tuple[Plan, dict[str, Found]]:
+    """The plan of a request, and what each framework answered when it was asked for its devices."""
+    chosen = references(request.frameworks)
+    asked = resolve(request, chosen)
+    found = probe(chosen, _pythons(request), request.environment, logs, sys.executable, limits(request))
+    return _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget)), found
 
 
 def resume(path: Path) -> int:
@@ -65,7 +69,7 @@ def resume(path: Path) -> int:
         request = Request.from_json(_tilde(before.header.settings["request"], back=True))
         chosen = references(request.frameworks)
         asked = resolve(request, chosen)
-        found = probe(chosen, _pythons(request), request.environment, path.parent / LOGS, sys.executable, _limits(request))
+        found = probe(chosen, _pythons(request), request.environment, path.parent / LOGS, sys.executable, limits(request))
         _same_place(before.header, found)
         plan = _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
         _add_changed_cells(file, before, plan)
@@ -103,7 +107,7 @@ def _carry_out(
             progress.say(sentence)
         if held is False:
             progress.say("caffeinate is missing: this Mac may fall asleep during the run")
-        runner = Runner(plan, found, file.append, progress, home / LOGS, _limits(request), request.environment, _ceiling)
+        runner = Runner(plan, found, file.append, progress, home / LOGS, limits(request), request.environment, _ceiling)
         try:
             runner.run(done, failed, given_up)
         except KeyboardInterrupt:
@@ -149,7 +153,8 @@ def _pythons(request: Request) -> dict[str, str]:
     return {name: str(Path(path).expanduser().absolute()) for name, path in request.pythons.items()}
 
 
-def _limits(request: Request) -> Limits:
+def limits(request: Request) -> Limits:
+    """What a child of this request may take."""
     import psutil
 
     memory = psutil.virtual_memory().total * MEMORY_SHARE if request.memory_limit is None else request.memory_limit * 2**30

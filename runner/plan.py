@@ -17,7 +17,7 @@ BLOCKS = 10  # at the least, of each cell in each round
 
 @dataclass(frozen=True)
 class Case:
-    """A workload resolved for one batch and one set of parameters, ready to be run in its modes."""
+    """A workload resolved for one batch and one set of parameters, ready to be run in its modes; ``golden`` is its curve, if it has one."""
 
     workload: str
     unit: str
@@ -25,6 +25,7 @@ class Case:
     computation: Computation
     modes: tuple[str, ...]
     digest: str
+    golden: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from frameworks import registry
 from frameworks.contract import DEVICES, MODES, PRECISIONS
+from runner import golden
 from runner.errors import UserError
 from runner.plan import Case, Choice
 from runner.spec import catalog
@@ -144,7 +145,8 @@ def _multiply(
                 resolved["batch"] = batch
             computation = workload.resolve(**resolved)
             shown = {name: value for name, value in resolved.items() if name != "batch"}
-            case = Case(workload.name, workload.unit, shown, computation, workload.modes, digest(computation))
+            curve = golden.find(workload.path, computation) if request.checks else None
+            case = Case(workload.name, workload.unit, shown, computation, workload.modes, digest(computation), curve)
             cases.setdefault(case.digest, (case, choice))
     return list(cases.values())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 import time
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frameworks.contract import CellFailure, to_json
+from frameworks.contract import CellFailure, Job, to_json
 from runner import diagnosis, environment
 from runner.launch import Child, Limits
 from runner.machine import conditions
@@ -20,6 +21,8 @@ from runner.progress import Progress
 from runner.records import Block, Note, Record, Round, Started
 
 ROOM = 1.3  # a rival is given this many times the memory of the first before it is started beside it
+
+GIVEN_UP = CellFailure("interrupted", "the whole run ended twice while this was measured", "it may take the machine down: run it by itself")
 
 
 @dataclass
@@ -35,6 +38,7 @@ class Contestant:
     blocks: list[Block] = field(default_factory=list)
     loss: dict[str, float | None] = field(default_factory=lambda: {"first": None, "last": None})
     memory: dict[str, int | None] = field(default_factory=lambda: {"device_peak": None, "process_peak": None})
+    parity: Mapping[str, float] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     placement: dict[str, Any] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
@@ -94,7 +98,9 @@ class Runner:
     def _round(self, comparison: Comparison, cells: list[Cell], number: int, given_up: bool) -> None:
         contestants = [Contestant(cell, position, self._is_alone(comparison)) for position, cell in enumerate(cells)]
         for contestant in contestants:
-            contestant.failure = self._foreseen(contestant.cell, given_up)
+            contestant.failure = foreseen(contestant.cell, self.found[contestant.cell.framework])
+            if contestant.failure is None and given_up:
+                contestant.failure = GIVEN_UP
         startable = [contestant for contestant in contestants if contestant.failure is None]
         for contestant in contestants:
             if contestant.failure is not None:
@@ -143,23 +149,6 @@ class Runner:
     def _is_alone(self, comparison: Comparison) -> bool:
         return self.plan.settings.alone or comparison.id in self._crowded
 
-    def _foreseen(self, cell: Cell, given_up: bool) -> CellFailure | None:
-        """Why a cell need not be started at all."""
-        found = self.found[cell.framework]
-        if found.failure is not None:
-            return found.failure
-        if cell.execution not in found.facts.executions:
-            have = ", ".join(found.facts.executions)
-            return CellFailure("unsupported", f"{cell.title} has no execution {cell.execution}", f"it has {have}")
-        if cell.device not in found.devices:
-            have = ", ".join(found.devices) or "none"
-            return CellFailure("unsupported", f"{cell.title} finds no device {cell.device} on this machine", f"it finds {have}")
-        if given_up:
-            return CellFailure(
-                "interrupted", "the whole run ended twice while this was measured", "it may take the machine down: run it by itself"
-            )
-        return None
-
     def _room(self, ready: list[Contestant]) -> bool:
         needed = max((contestant.resident or 0) for contestant in ready) * ROOM
         available = conditions.now()["memory_available"]
@@ -175,7 +164,7 @@ class Runner:
         contestant.conditions = conditions.now()
         try:
             contestant.child = Child(
-                {"job": to_json(cell.job)},
+                {"job": to_json(_job(cell, number))},
                 folder=folder,
                 log=self._log(cell, number),
                 environment=variables,
@@ -246,6 +235,9 @@ class Runner:
                 contestant.placement = data["placement"]
                 contestant.memory = {"device_peak": data["device_peak"], "process_peak": data["process_peak"]}
                 self._plausible(contestant)
+                if _job(contestant.cell, number).golden is not None:
+                    self.progress.doing(contestant.cell, number, "comparison with the golden curve")
+                    contestant.parity = contestant.child.expect("parity").data
             except CellFailure as failure:
                 contestant.failure = failure
         status = self._end(contestant)
@@ -294,6 +286,7 @@ class Runner:
                 blocks=tuple(contestant.blocks),
                 memory=contestant.memory,
                 loss=contestant.loss,
+                parity=contestant.parity,
                 facts=contestant.facts,
                 placement=contestant.placement,
                 conditions=contestant.conditions,
@@ -304,3 +297,21 @@ class Runner:
 
     def _log(self, cell: Cell, number: int) -> Path:
         return self.logs / f"{cell.case.workload}-{cell.mode}-{cell.name}-{cell.id}-{number + 1}.log"
+
+
+def foreseen(cell: Cell, found: Found) -> CellFailure | None:
+    """Why a cell need not be started at all."""
+    if found.failure is not None:
+        return found.failure
+    if cell.execution not in found.facts.executions:
+        have = ", ".join(found.facts.executions)
+        return CellFailure("unsupported", f"{cell.title} has no execution {cell.execution}", f"it has {have}")
+    if cell.device not in found.devices:
+        have = ", ".join(found.devices) or "none"
+        return CellFailure("unsupported", f"{cell.title} finds no device {cell.device} on this machine", f"it finds {have}")
+    return None
+
+
+def _job(cell: Cell, number: int) -> Job:
+    """The job of a round; the first one proves that the cell computes what the workload says."""
+    return cell.job if number or not cell.job.checks else dataclasses.replace(cell.job, golden=cell.case.golden)

@@ -1,6 +1,7 @@
 """Numbers as text, the same way everywhere: three significant digits, thousands separators, one unit a column, ``n/a`` for none.
 
-Never scientific notation: a table is read by eye, and digits before the point are compared by their length.
+Never scientific notation: a table is read by eye, and digits before the point are compared by their length. Only a relative error has it,
+of which the power of ten is all that matters.
 """
 
 from __future__ import annotations
@@ -59,6 +60,21 @@ def ratio(value: float | None) -> str:
 def percent(share: float) -> str:
     """``0.031`` as ``3 %``, and one decimal below one percent."""
     return f"{100 * share:,.0f} %" if share >= 0.00995 else f"{100 * share:.1f} %"
+
+
+def deviation(error: float | None) -> str:
+    """A relative error: ``1.8e-07`` as ``2e-7``, and ``0`` where there is none."""
+    if error is None:
+        return MISSING
+    digit, _, power = f"{error:.0e}".partition("e")
+    return f"{digit}e{int(power)}" if error else "0"
+
+
+def compared(steps: int | None, values: int | None) -> str:
+    """What was held against a golden curve: ``5 steps``, or ``64 outputs`` of one."""
+    if steps is None:
+        return MISSING
+    return f"{steps} step{'s' if steps != 1 else ''}" if steps == values else f"{values} outputs"
 
 
 def memory_text(size: int) -> str:
