@@ -21,7 +21,8 @@ import orjson
 from frameworks.contract import Status
 from runner.errors import UserError
 from runner.records import SCHEMA, Cells, End, Header, Note, Started
-from runner.statistics import seconds_per_step
+from runner.statistics import median_of
+from runner.steadiness import trend
 
 _STATUSES: dict[str, Status] = {status: status for status in get_args(Status)}
 
@@ -48,7 +49,8 @@ class Facts:
 class Measured:
     """A round as reports need it: a :class:`runner.records.Round` with its blocks summed up. Times in seconds, memory in bytes.
 
-    ``seconds_per_step`` is None where no block was timed; ``load`` is the machine's load average before the round.
+    ``seconds_per_step`` is None where no block was timed; ``block_deviation`` is the blocks' standard deviation relative to their mean,
+    None for fewer than two; ``trend`` that of :func:`runner.steadiness.trend`; ``load`` the machine's load average before the round.
     """
 
     cell: str
@@ -60,6 +62,8 @@ class Measured:
     notes: tuple[Note, ...]
     blocks: int
     seconds_per_step: float | None
+    block_deviation: float | None
+    trend: float | None
     import_seconds: float | None
     build_seconds: float | None
     first_step_seconds: float | None
@@ -245,6 +249,7 @@ class _Reader:
                 if status == "ok":
                     status, reason, remedy = "suspect", f"the clock gave a block that cannot be: {impossible[0]}", ""
             cell = self._cell(data["cell"])
+            times = [seconds / steps for steps, seconds in blocks]
             prepare, memory, loss = data.get("prepare", {}), data.get("memory", {}), data.get("loss", {})
             return Measured(
                 cell=cell,
@@ -255,7 +260,9 @@ class _Reader:
                 remedy=sys.intern(remedy),
                 notes=self._notes(cell, data.get("notes", [])),
                 blocks=len(blocks),
-                seconds_per_step=seconds_per_step(blocks) if blocks else None,
+                seconds_per_step=median_of(times) if times else None,
+                block_deviation=_deviation(times),
+                trend=trend(times),
                 import_seconds=_number("import", prepare),
                 build_seconds=_number("build", prepare),
                 first_step_seconds=_number("first_step", prepare),
@@ -316,6 +323,14 @@ def _usable(facts: Mapping[str, Any]) -> Facts:
         deviations=tuple(map(str, one("deviations", list) or ())),
         warnings=tuple(map(str, one("warnings", list) or ())),
     )
+
+
+def _deviation(times: list[float]) -> float | None:
+    count = len(times)
+    if count < 2:
+        return None
+    mean = sum(times) / count
+    return math.sqrt(sum((time - mean) ** 2 for time in times) / (count - 1)) / mean
 
 
 def _number(name: str, values: Mapping[str, Any]) -> Any:

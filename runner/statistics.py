@@ -1,8 +1,8 @@
-"""How blocks become a number, and numbers a ratio with its interval. Pure functions; times in seconds.
+"""How blocks become a number, and numbers a ratio with its interval and verdict. Pure functions; times in seconds.
 
 The unit of repetition is the round, a fresh process: blocks within one share its luck and are no independent samples of it
 (Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013). So blocks only ever give their round one value,
-and every interval is taken over rounds.
+and every interval is taken over rounds. How often intervals and verdicts are right is measured in :mod:`runner.selftest`.
 """
 
 from __future__ import annotations
@@ -11,87 +11,165 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from typing import Literal
+
+Verdict = Literal["faster", "slower", "same", "unclear"]
 
 CONFIDENCE = 0.95
-ENOUGH_FOR_QUARTILES = 8
+ADDED_CONFIDENCE = 0.975  # nominal, where rounds were added until the interval was narrow: see speed_ratio
+BIMODAL_CONFIDENCE = 0.99  # for a verdict where processes have two speeds: see speed_ratio
+THRESHOLD = 0.02  # differences up to this share are not told from none
+VERDICT_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A cell's ``value`` with its interval, which one round cannot give; all None without any."""
+
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """``value`` with its interval at the level :data:`CONFIDENCE`, which one round cannot give, over ``rounds`` pairs."""
+    """``value`` with its interval, which one round cannot give, over ``rounds`` pairs; ``error`` is the standard error of its
+    logarithm."""
 
     value: float
     low: float | None
     high: float | None
     rounds: int
+    error: float | None
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A geometric mean over the ``finished`` of ``of`` values; None where none was finished."""
+    """A geometric mean over the ``finished`` of ``of`` ratios; None where none was finished, or none has an interval."""
 
     value: float | None
+    low: float | None
+    high: float | None
+    verdict: Verdict
     finished: int
     of: int
 
 
-def seconds_per_step(blocks: Sequence[tuple[int, float]]) -> float:
-    """One round's time: the median over its blocks, each ``(steps, seconds)``, of seconds by steps.
-
-    The median, because what disturbs a block (another process, a page fault) only ever makes it longer; up to half of them may be hit
-    (its breakdown point: Huber and Ronchetti, *Robust Statistics*, 2nd ed. 2009). Raises ``ValueError`` without blocks.
-    """
-    return median_of([seconds / steps for steps, seconds in blocks])
-
-
 def median_of(values: Sequence[float]) -> float:
-    """The median, or the mean of the middle two; over rounds it is the number of a cell. Raises ``ValueError`` without values."""
-    return float(median(values))
+    """The median, or the mean of the middle two: over the blocks of a round it is the round's number, over rounds the cell's.
+
+    What disturbs a block (another process, a page fault) only ever makes it longer, and up to half of them may be hit before the median
+    breaks down (Huber and Ronchetti, *Robust Statistics*, 2nd ed. 2009). Raises ``ValueError`` without values.
+    """
+    if not values:
+        raise ValueError("no median of no values")
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return float(ordered[middle]) if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """A cell from its rounds' values, all positive: their median, with Student's t interval for the mean of their logarithms.
+
+    Where the median lies outside that interval, as it can when rounds are few and lopsided, the interval reaches up to it.
+    """
+    if not values:
+        return Estimate(None, None, None)
+    middle = median_of(values)
+    if len(values) < 2:
+        return Estimate(middle, None, None)
+    mean, error = _mean_and_error([math.log(value) for value in values])
+    half = student_quantile((1 + confidence) / 2, len(values) - 1) * error
+    return Estimate(middle, min(middle, _exp(mean - half)), max(middle, _exp(mean + half)))
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """How far the rounds of a cell lie apart: half a range, relative to their median; None for fewer than two.
+    """How far the rounds of a cell lie apart: the standard deviation of their logarithms, so relative; None for fewer than two.
 
-    The range is the one between the quartiles, which one bad round does not widen. With fewer than eight rounds a quartile would be
-    interpolated from the two outermost values at either side, so the range is then the whole one, from least to greatest. Quartiles are
-    number 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50 (1996), as in NumPy and R.
+    Unlike a range it does not grow with the number of rounds, and unlike quartiles it tells of a single round that lies apart.
     """
     if len(values) < 2:
         return None
-    if len(values) < ENOUGH_FOR_QUARTILES:
-        low, high = min(values), max(values)
-    else:
-        low, high = _quantile(values, 0.25), _quantile(values, 0.75)
-    return (high - low) / 2 / median_of(values)
+    return _mean_and_error([math.log(value) for value in values])[1] * math.sqrt(len(values))
 
 
-def _quantile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
-
-
-def speed_ratio(first: Mapping[int, float], other: Mapping[int, float]) -> Ratio | None:
+def speed_ratio(
+    first: Mapping[int, float], other: Mapping[int, float], confidence: float = CONFIDENCE, verdict_confidence: float | None = None
+) -> Ratio | None:
     """How many times as fast ``other`` is as ``first``, from seconds per step by round; None without a common round.
 
     Rivals are measured in turns within a round, so each common round gives one ratio from which the disturbances of that time have
     cancelled. The value is their geometric mean, the interval that of Student's t for the mean of their logarithms:
-    Alf and Grossberg, "The geometric mean: confidence limits and significance tests", Perception & Psychophysics 26 (1979).
+    Alf and Grossberg, "The geometric mean: confidence limits and significance tests", Perception & Psychophysics 26 (1979). Each
+    comparison stands on its own rounds. To borrow the variance of the other rows (moderated t: Smyth, Statistical Applications in
+    Genetics and Molecular Biology 3, 2004) would narrow most intervals, but leave a row that is noisier than its neighbours with
+    seven intervals in ten that hold the truth.
+
+    Two cases ask for another nominal level than 95 %. Rounds that were added until the interval was narrow stop when it is narrow by
+    chance (Starr, "The performance of a sequential procedure for the fixed-width interval estimation of the mean", Annals of
+    Mathematical Statistics 37, 1966), so that :data:`ADDED_CONFIDENCE` is needed for 95 %. Where processes have two speeds, ratios take
+    few values, to which t is no good approximation: such a row is judged at ``verdict_confidence`` = :data:`BIMODAL_CONFIDENCE`.
     """
     common = sorted(first.keys() & other.keys())
     if not common:
         return None
     logs = [math.log(first[number]) - math.log(other[number]) for number in common]
     count = len(logs)
-    mean = math.fsum(logs) / count
     if count == 1:
-        return Ratio(math.exp(mean), None, None, 1)
-    variance = math.fsum((log - mean) ** 2 for log in logs) / (count - 1)
-    half = student_quantile((1 + CONFIDENCE) / 2, count - 1) * math.sqrt(variance / count)
-    return Ratio(math.exp(mean), _exp(mean - half), _exp(mean + half), count)
+        return Ratio(_exp(logs[0]), None, None, 1, None, "unclear")
+    mean, error = _mean_and_error(logs)
+    half = student_quantile((1 + confidence) / 2, count - 1) * error
+    judged = _verdict(mean, error, count - 1, verdict_confidence or confidence) if count >= VERDICT_ROUNDS else "unclear"
+    return Ratio(_exp(mean), _exp(mean - half), _exp(mean + half), count, error, judged)
+
+
+def geometric_mean(ratios: Sequence[Ratio | None], confidence: float = CONFIDENCE) -> Aggregate:
+    """The geometric mean of the ratios that exist, and how many of all do.
+
+    The only mean of ratios that does not depend on which side was the reference: Fleming and Wallace, "How not to lie with statistics:
+    the correct way to summarize benchmark results", Communications of the ACM 29 (1986). Its interval is that of these rows' measurement,
+    and says nothing of other workloads; degrees of freedom are those of Satterthwaite, "An approximate distribution of
+    estimates of variance components", Biometrics Bulletin 2 (1946). No interval where a ratio has none.
+    """
+    known = [ratio for ratio in ratios if ratio is not None]
+    if not known:
+        return Aggregate(None, None, None, "unclear", 0, len(ratios))
+    mean = math.fsum(math.log(ratio.value) for ratio in known) / len(known)
+    errors = [ratio.error for ratio in known if ratio.error is not None]
+    if len(errors) < len(known):
+        return Aggregate(_exp(mean), None, None, "unclear", len(known), len(ratios))
+    error = math.sqrt(math.fsum(e**2 for e in errors)) / len(known)
+    parts = math.fsum((e / len(known)) ** 4 / (ratio.rounds - 1) for e, ratio in zip(errors, known, strict=True))
+    fewest = min(ratio.rounds for ratio in known) - 1
+    freedom = max(error**4 / parts, fewest) if parts > 0 else fewest
+    half = student_quantile((1 + confidence) / 2, freedom) * error
+    judged = _verdict(mean, error, freedom, confidence) if fewest >= VERDICT_ROUNDS - 1 else "unclear"
+    return Aggregate(_exp(mean), _exp(mean - half), _exp(mean + half), judged, len(known), len(ratios))
+
+
+def _verdict(mean: float, error: float, freedom: float, confidence: float) -> Verdict:
+    """What the logarithm of a ratio and its standard error allow to say, with the margin of :data:`THRESHOLD` around none.
+
+    ``faster`` and ``slower``: the whole interval lies beyond the margin. ``same``: two one-sided tests, each at the level of the
+    interval, find it within the margin (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach for
+    assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). Else ``unclear``.
+    """
+    margin = math.log1p(THRESHOLD)
+    half = student_quantile((1 + confidence) / 2, freedom) * error
+    if mean - half > margin:
+        return "faster"
+    if mean + half < -margin:
+        return "slower"
+    if abs(mean) + student_quantile(confidence, freedom) * error < margin:
+        return "same"
+    return "unclear"
+
+
+def _mean_and_error(logs: Sequence[float]) -> tuple[float, float]:
+    """The mean of two or more values and its standard error."""
+    mean = math.fsum(logs) / len(logs)
+    return mean, math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1) / len(logs))
 
 
 def _exp(value: float) -> float:
@@ -99,46 +177,11 @@ def _exp(value: float) -> float:
     return math.exp(max(-700.0, min(value, 700.0)))
 
 
-def geometric_mean(values: Sequence[float | None]) -> Aggregate:
-    """The geometric mean of the ratios that exist, and how many of all do.
-
-    The only mean of ratios that does not depend on which side was the reference: Fleming and Wallace, "How not to lie with statistics:
-    the correct way to summarize benchmark results", Communications of the ACM 29 (1986).
-    """
-    logs = [math.log(value) for value in values if value is not None]
-    return Aggregate(math.exp(math.fsum(logs) / len(logs)) if logs else None, len(logs), len(values))
-
-
 @functools.cache
-def student_quantile(probability: float, freedom: int) -> float:
-    """The value that Student's t with ``freedom`` degrees stays below with ``probability`` (0.5 up to, not including, 1).
-
-    Found by bisection of the distribution function, which is a finite sum for whole degrees.
-    """
-    if not (0.5 <= probability < 1 and freedom >= 1):
+def student_quantile(probability: float, freedom: float) -> float:
+    """The value that Student's t with ``freedom`` degrees (from 1, not only whole) stays below with ``probability`` (between 0 and 1)."""
+    if not (0 < probability < 1 and freedom >= 1):
         raise ValueError(f"no quantile for probability {probability} with {freedom} degrees of freedom")
-    low, high = 0.0, 1.0
-    while _student_between(high, freedom) < 2 * probability - 1:
-        low, high = high, 2 * high
-    for _ in range(80):
-        middle = (low + high) / 2
-        if _student_between(middle, freedom) < 2 * probability - 1:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    from scipy.special import stdtrit
 
-
-def _student_between(value: float, freedom: int) -> float:
-    """The probability of lying between ``-value`` and ``value``: Abramowitz and Stegun, *Handbook*, 26.7.3 and 26.7.4."""
-    angle = math.atan(value / math.sqrt(freedom))
-    square = math.cos(angle) ** 2
-    odd = freedom % 2 == 1
-    term = math.cos(angle) if odd else 1.0
-    total = term if freedom > 1 else 0.0
-    for k in range(3 if odd else 2, freedom - 1, 2):
-        term *= square * (k - 1) / k
-        total += term
-    if odd:
-        return 2 / math.pi * (angle + math.sin(angle) * total)
-    return math.sin(angle) * total
+    return float(stdtrit(freedom, probability))

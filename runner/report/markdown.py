@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
@@ -12,6 +13,7 @@ from runner.report.details import how_measured, notes, problems
 from runner.report.labels import Names
 from runner.report.rows import CellRow, Report, Table
 from runner.report.text import escape
+from runner.statistics import VERDICT_ROUNDS, Verdict
 
 tabulate.MIN_PADDING = 0  # a table must fit into a terminal, and headers are its widest texts
 
@@ -29,6 +31,7 @@ def render(report: Report) -> str:
         parts.append("**Python ran under Rosetta, so these are the speeds of an emulated x86 processor. Remedy: install an arm64 Python.**")
     if not report.complete:
         parts.append("**The run was interrupted or is still going on: what is missing is listed under “Not ok”.**")
+    parts += _legend(report)
     for table in report.tables:
         parts += [*_speed(table, names, marks), *_costs(table, names)]
     parts += [*problems(report, names), *notes(report, names), *how_measured(report)]
@@ -46,6 +49,27 @@ def _title(report: Report) -> str:
         *([machine.gpu] if machine.gpu and used else []),
     ]
     return f"## headtohead, {date(report.header.started)}: {', '.join(escape(fact) for fact in facts)}"
+
+
+def _legend(report: Report) -> Iterable[str]:
+    """What the figures and words of the tables mean, as far as they have any."""
+    cells = report.cells()
+    said = []
+    if any(cell.samples_per_second_low is not None for cell in cells):
+        signs = "± and […] are" if any(cell.ratio_low is not None for cell in cells) else "± is the"
+        plural = "s" if signs.endswith("are") else ""
+        said.append(
+            f"{signs} {numbers.percent(report.confidence)} interval{plural} over rounds; a round is one fresh process of each rival."
+        )
+    if any(cell.ratio is not None for cell in cells):
+        margin = numbers.percent(report.threshold)
+        said.append(
+            "A ratio says how many times as fast the first-named is, judged within rounds: *faster* or *slower* if its whole interval "
+            f"lies more than {margin} from 1, *same* if it was shown to lie within {margin}, otherwise *unclear*, as with fewer than "
+            f"{VERDICT_ROUNDS} rounds."
+        )
+    if said:
+        yield " ".join(said)
 
 
 def date(started: str) -> str:
@@ -91,7 +115,7 @@ def _speed(table: Table, names: Names, marks: dict[str, str]) -> Iterable[str]:
         yield "\n".join(
             f"- Geometric mean of {names.ratio(table, mean.column)}"
             + (f" in {escape(mean.precision)}" if len(_precisions(table)) > 1 else "")
-            + f": **{numbers.ratio(mean.ratio)}** over {mean.finished} of {mean.of} rows"
+            + f": **{_judged(mean.ratio, mean.ratio_low, mean.ratio_high, mean.verdict)}** over {mean.finished} of {mean.of} rows"
             for mean in table.means
         )
 
@@ -101,16 +125,21 @@ def _throughput(cell: CellRow | None, marks: dict[str, str]) -> str:
         return numbers.MISSING
     if cell.samples_per_second is None:
         return labels.status(cell.status if cell.status != "ok" else None) + marks.get(cell.cell, "")
-    around = "" if cell.spread is None else f" ±{numbers.percent(cell.spread)}"
+    low, high = cell.samples_per_second_low, cell.samples_per_second_high
+    around = "" if low is None or high is None else f" ±{numbers.percent(math.sqrt(high / low) - 1)}"
     return numbers.significant(cell.samples_per_second) + around + marks.get(cell.cell, "")
 
 
 def _ratio(cell: CellRow | None) -> str:
     if cell is None or cell.ratio is None:
         return numbers.MISSING
-    if cell.ratio_low is None:
-        return numbers.ratio(cell.ratio)
-    return f"{numbers.ratio(cell.ratio)} [{numbers.ratio(cell.ratio_low)}, {numbers.ratio(cell.ratio_high)}]"
+    return _judged(cell.ratio, cell.ratio_low, cell.ratio_high, cell.verdict)
+
+
+def _judged(ratio: float, low: float | None, high: float | None, verdict: Verdict | None) -> str:
+    """``0.80 [0.76, 0.84] slower``; without an interval where there is none."""
+    interval = "" if low is None else f" [{numbers.ratio(low)}, {numbers.ratio(high)}]"
+    return f"{numbers.ratio(ratio)}{interval} {verdict}"
 
 
 def _costs(table: Table, names: Names) -> Iterable[str]:
@@ -158,15 +187,9 @@ def _precisions(table: Table) -> list[str]:
 
 
 def _constants(table: Table, marks: dict[str, str]) -> str:
-    """What is not in the table because all rows share it, and how its figures are to be read."""
+    """What is not in the table because all rows share it, and what its marks refer to."""
     precisions = _precisions(table)
     said = [f"Precision {escape(precisions[0])}."] if len(precisions) == 1 else []
-    if any(cell.spread is not None for cell in table.cells()):
-        said.append("± is half the range over the rounds.")
-    if any(cell.ratio_low is not None for cell in table.cells()):
-        said.append("[…] is the 95 % interval of the ratio; above 1 the first-named is faster.")
-    elif any(cell.ratio is not None for cell in table.cells()):
-        said.append("A ratio above 1 means that the first-named is faster.")
     if any(cell.cell in marks for cell in table.cells()):
         said.append("(1), (2), … refer to “Not ok”.")
     return " ".join(said)

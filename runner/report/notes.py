@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from runner import statistics, steadiness
 from runner.records import Cell, Header, Note
+from runner.report import numbers
 from runner.runreader import Measured
 
 _PLAIN_OPTIMIZERS = ("sgd", "adam", "adamw")
@@ -25,7 +27,7 @@ def cell_notes(header: Header, cells: Sequence[Cell], rounds: Mapping[str, Seque
     good = {cell.id: [measured for measured in rounds[cell.id] if measured.ok] for cell in cells}
     gathered: dict[Note, list[str]] = {}
     for cell in cells:
-        found = [*_of_rounds(good[cell.id]), *_of_facts(good[cell.id])]
+        found = [*_of_rounds(good[cell.id]), *_of_speed(good[cell.id]), *_of_facts(good[cell.id])]
         found += [note for note in [_optimizer(cell, cells, good)] if note is not None]
         for note in dict.fromkeys(found):
             gathered.setdefault(note, []).append(cell.id)
@@ -51,6 +53,30 @@ def _of_rounds(rounds: Sequence[Measured]) -> Iterable[Note]:
         yield Note("alone", "measured one after the other, not in turns, so the ratio also holds what changed on the machine meanwhile")
     if len(rounds) == 1:
         yield Note("single_process", "one process only, so neither spread nor interval is known: each process has a speed of its own")
+
+
+def _of_speed(rounds: Sequence[Measured]) -> Iterable[Note]:
+    """What the times themselves tell against being one number."""
+    trend = steadiness.cell_trend([measured.trend for measured in rounds])
+    if trend is not None:
+        code, change = ("slowing", "longer") if trend.change > 0 else ("speeding_up", "shorter")
+        where = f"in {trend.rounds} of {len(rounds)} rounds"
+        yield Note(code, f"the last third of the blocks took {numbers.percent(abs(trend.change))} {change} than the first {where}")
+    times = [measured.seconds_per_step for measured in rounds if measured.seconds_per_step is not None]
+    speeds = steadiness.two_speeds(times)
+    if speeds is not None:
+        unit = numbers.time_unit([speeds.fast])
+        yield Note(
+            "bimodal",
+            f"processes have two speeds, {speeds.fast_rounds} near {unit.text(speeds.fast)} {unit.name} a step and "
+            f"{speeds.slow_rounds} near {unit.text(speeds.slow)} {unit.name}; "
+            f"a verdict then asks for a {numbers.percent(statistics.BIMODAL_CONFIDENCE)} interval",
+        )
+    spread = statistics.spread(times)
+    if spread is not None and spread > steadiness.UNRELIABLE:
+        yield Note("unreliable", f"rounds have a standard deviation of {numbers.percent(spread)}, so the figure says little")
+    elif spread is not None and spread > steadiness.NOISY:
+        yield Note("noisy", f"rounds have a standard deviation of {numbers.percent(spread)}")
 
 
 def _of_facts(rounds: Sequence[Measured]) -> Iterable[Note]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from frameworks.contract import Status
-from runner import statistics
+from runner import statistics, steadiness
 from runner.records import Cell, Header
 from runner.report.notes import CellNote, cell_notes
 from runner.runreader import Measured, Run
+from runner.statistics import Ratio, Verdict
 
 MODES = ("train", "infer")
 _RESUME = "take the run up with --resume"
@@ -41,9 +42,11 @@ class RowKey(NamedTuple):
 class CellRow:
     """A cell and what it came to, unrounded and flat: these names are those of the CSV and JSON reports.
 
-    Times are medians over the rounds that were ok, peaks of memory the highest of them. ``spread`` is relative. ``ratio`` says how many
-    times as fast the cell is as the cell ``ratio_to``, which itself has none. ``rounds`` were ok and ``rounds_failed`` were not;
-    ``status`` is ``ok`` if any was. ``blocks`` are all those of the ok rounds.
+    Times are medians over the rounds that were ok, peaks of memory the highest of them. ``_low`` and ``_high`` bound intervals at the
+    report's ``confidence``. ``spread`` is the relative standard deviation of rounds, ``block_deviation`` the median one of blocks within
+    a round, ``trend`` how much longer the last blocks of rounds took than the first, relative, where that is no chance. ``ratio`` says how
+    many times as fast the cell is as the cell ``ratio_to``, which itself has none; ``ratio_error`` is the standard error of its logarithm.
+    ``rounds`` were ok and ``rounds_failed`` were not; ``status`` is ``ok`` if any was. ``blocks`` are all those of the ok rounds.
     """
 
     cell: str
@@ -69,12 +72,20 @@ class CellRow:
     blocks: int
     alone: bool
     seconds_per_step: float | None
+    seconds_per_step_low: float | None
+    seconds_per_step_high: float | None
     samples_per_second: float | None
+    samples_per_second_low: float | None
+    samples_per_second_high: float | None
     spread: float | None
+    block_deviation: float | None
+    trend: float | None
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
+    ratio_error: float | None = None
     ratio_rounds: int | None = None
+    verdict: Verdict | None = None
     ratio_to: str | None = None
     import_seconds: float | None
     build_seconds: float | None
@@ -102,13 +113,16 @@ class CellRow:
 
 @dataclass(frozen=True)
 class Mean:
-    """The geometric mean of a column's ratios at one precision, over ``finished`` of ``of`` rows."""
+    """The geometric mean of a column's ratios at one precision, over ``finished`` of ``of`` rows; no interval where a ratio has none."""
 
     mode: str
     precision: str
     column: Column
     ratio_to: Column
     ratio: float
+    ratio_low: float | None
+    ratio_high: float | None
+    verdict: Verdict
     finished: int
     of: int
 
@@ -142,13 +156,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Report:
-    """All that the three formats print; they differ only in how."""
+    """All that the three formats print; they differ only in how. ``confidence`` is the level of all intervals, ``threshold`` the share up
+    to which a difference counts as none."""
 
     header: Header
     tables: tuple[Table, ...]
     problems: tuple[Problem, ...]
     notes: tuple[CellNote, ...]
     complete: bool
+    confidence: float
+    threshold: float
     loads: tuple[float, ...]
 
     def cells(self) -> list[CellRow]:
@@ -169,13 +186,18 @@ def report(run: Run) -> Report:
             begun.setdefault(id, []).append(start.round)
     failures = {cell.id: _failures(cell, rounds[cell.id], begun.get(cell.id, []), run.header) for cell in cells}
     rows = [_row(cell, rounds[cell.id], failures[cell.id]) for cell in cells]
-    tables = tuple(_table(mode, [row for row in rows if row.mode == mode], rounds) for mode in MODES if any(r.mode == mode for r in rows))
+    level = statistics.CONFIDENCE if run.header.settings.get("precision_goal") is None else statistics.ADDED_CONFIDENCE
+    tables = tuple(
+        _table(mode, [row for row in rows if row.mode == mode], rounds, level) for mode in MODES if any(r.mode == mode for r in rows)
+    )
     return Report(
         header=run.header,
         tables=tables,
         problems=_problems(cells, failures),
         notes=cell_notes(run.header, cells, rounds),
         complete=complete,
+        confidence=statistics.CONFIDENCE,
+        threshold=statistics.THRESHOLD,
         loads=tuple(measured.load for measured in run.rounds if measured.load is not None),
     )
 
@@ -207,7 +229,9 @@ def _failures(cell: Cell, rounds: Sequence[Measured], begun: Sequence[int], head
 def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -> CellRow:
     good = [measured for measured in rounds if measured.ok]
     times = [measured.seconds_per_step for measured in good if measured.seconds_per_step is not None]
-    seconds = _median(times)
+    seconds = statistics.estimate(times)
+    trend = steadiness.cell_trend([measured.trend for measured in good])
+    samples = cell.batch or 1
     worst = None if good or not failures else failures[-1]
     facts = good[-1].facts if good else None
     return CellRow(
@@ -220,9 +244,15 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -
         rounds_failed=sum(failure.round is not None for failure in failures),
         blocks=sum(measured.blocks for measured in good),
         alone=any(measured.alone for measured in good),
-        seconds_per_step=seconds,
-        samples_per_second=None if seconds is None else (cell.batch or 1) / seconds,
+        seconds_per_step=seconds.value,
+        seconds_per_step_low=seconds.low,
+        seconds_per_step_high=seconds.high,
+        samples_per_second=_rate(samples, seconds.value),
+        samples_per_second_low=_rate(samples, seconds.high),
+        samples_per_second_high=_rate(samples, seconds.low),
         spread=statistics.spread(times),
+        block_deviation=_median(measured.block_deviation for measured in good),
+        trend=trend.change if trend else None,
         import_seconds=_median(m.import_seconds for m in good),
         build_seconds=_median(m.build_seconds for m in good),
         first_step_seconds=_median(m.first_step_seconds for m in good),
@@ -240,6 +270,10 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -
     )
 
 
+def _rate(samples: int, seconds: float | None) -> float | None:
+    return None if seconds is None else samples / seconds
+
+
 def _median(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.median_of(known) if known else None
@@ -252,7 +286,7 @@ def _highest(values: Iterable[int | None]) -> int | None:
 # --- tables -------------------------------------------------------------------------------------------------------------
 
 
-def _table(mode: str, cells: Sequence[CellRow], rounds: dict[str, list[Measured]]) -> Table:
+def _table(mode: str, cells: Sequence[CellRow], rounds: dict[str, list[Measured]], level: float) -> Table:
     columns = tuple(dict.fromkeys(cell.column for cell in cells))
     grouped: dict[tuple[RowKey, int], dict[Column, CellRow]] = {}
     for cell in cells:
@@ -260,25 +294,31 @@ def _table(mode: str, cells: Sequence[CellRow], rounds: dict[str, list[Measured]
         while cell.column in grouped.setdefault((cell.key, repeat), {}):
             repeat += 1  # differs in something that no column shows; a row of its own rather than none
         grouped[cell.key, repeat][cell.column] = cell
-    rows = tuple(_compared(columns, row, rounds) for row in grouped.values())
-    return Table(mode, columns, rows, tuple(_means(mode, columns, rows)))
+    rows = tuple(_compared(columns, row, rounds, level) for row in grouped.values())
+    return Table(mode, columns, rows, tuple(_means(mode, columns, rows, level)))
 
 
-def _compared(columns: Sequence[Column], row: dict[Column, CellRow], rounds: dict[str, list[Measured]]) -> dict[Column, CellRow]:
+def _compared(
+    columns: Sequence[Column], row: dict[Column, CellRow], rounds: dict[str, list[Measured]], level: float
+) -> dict[Column, CellRow]:
     """The cells of a row in the order of the columns, each but the first with its ratio to the first."""
     ordered = {column: row[column] for column in columns if column in row}
     first = row.get(columns[0])
     for column in columns[1:]:
         if first is None or column not in row:
             continue
-        found = statistics.speed_ratio(_times(rounds[first.cell]), _times(rounds[row[column].cell]))
+        sides = _times(rounds[first.cell]), _times(rounds[row[column].cell])
+        bimodal = any(steadiness.two_speeds(list(times.values())) for times in sides)
+        found = statistics.speed_ratio(*sides, level, statistics.BIMODAL_CONFIDENCE if bimodal else level)
         if found is not None:
             ordered[column] = dataclasses.replace(
                 row[column],
                 ratio=found.value,
                 ratio_low=found.low,
                 ratio_high=found.high,
+                ratio_error=found.error,
                 ratio_rounds=found.rounds,
+                verdict=found.verdict,
                 ratio_to=first.cell,
             )
     return ordered
@@ -288,15 +328,21 @@ def _times(rounds: Iterable[Measured]) -> dict[int, float]:
     return {m.round: m.seconds_per_step for m in rounds if m.ok and m.seconds_per_step is not None}
 
 
-def _means(mode: str, columns: Sequence[Column], rows: Sequence[dict[Column, CellRow]]) -> Iterable[Mean]:
+def _means(mode: str, columns: Sequence[Column], rows: Sequence[dict[Column, CellRow]], level: float) -> Iterable[Mean]:
     by_precision: dict[str, list[dict[Column, CellRow]]] = {}
     for row in rows:
         by_precision.setdefault(next(iter(row.values())).precision, []).append(row)
     for precision, some in by_precision.items():
         for column in columns[1:]:
-            mean = statistics.geometric_mean([row[column].ratio if column in row else None for row in some])
+            mean = statistics.geometric_mean([_ratio(row[column]) if column in row else None for row in some], level)
             if mean.value is not None and mean.finished > 1:
-                yield Mean(mode, precision, column, columns[0], mean.value, mean.finished, mean.of)
+                yield Mean(mode, precision, column, columns[0], mean.value, mean.low, mean.high, mean.verdict, mean.finished, mean.of)
+
+
+def _ratio(cell: CellRow) -> Ratio | None:
+    if cell.ratio is None or cell.ratio_rounds is None or cell.verdict is None:
+        return None
+    return Ratio(cell.ratio, cell.ratio_low, cell.ratio_high, cell.ratio_rounds, cell.ratio_error, cell.verdict)
 
 
 # --- problems -------------------------------------------------------------------------------------------------------------

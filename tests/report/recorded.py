@@ -1,4 +1,4 @@
-"""Writes the recorded run that the golden reports are made from; run as a script, it writes both anew.
+"""Writes the recorded run that the golden reports are made from; run as a script, it writes both anew, and the report's JSON Schema.
 
 ``python -m tests.report.recorded`` is how ``recorded.jsonl`` and ``golden/`` change, so that a change of layout shows in review.
 """
@@ -158,10 +158,11 @@ def records() -> list[Record]:
 
 def main() -> None:
     """Write the recorded run and the golden reports."""
-    from runner.report import FORMATS, render
+    from runner.report import FORMATS, json_schema, render
     from runner.runfile import read
 
     FILE.write_text("".join(json.dumps(record.to_json(), allow_nan=False) + "\n" for record in records()))
+    json_schema.PATH.write_text(json_schema.schema_text())
     GOLDEN.mkdir(exist_ok=True)
     for format in FORMATS:
         (GOLDEN / f"report.{SUFFIXES[format]}").write_text(render(read(FILE), format))

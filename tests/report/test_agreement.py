@@ -86,12 +86,11 @@ def agree(run: Run) -> None:
             else:
                 number, _, around = text.partition(" ±")
                 assert number.split(" (")[0] == numbers.significant(cell["samples_per_second"])
-                assert around.startswith("" if cell["spread"] is None else numbers.percent(cell["spread"]))
+                low, high = cell["samples_per_second_low"], cell["samples_per_second_high"]
+                assert around.startswith("" if low is None else numbers.percent((high / low) ** 0.5 - 1))
             if cell["ratio"] is not None:
-                value, _, interval = row[f"{titles[cell['framework']]} ÷ PyTorch"].partition(" ")
-                assert value == numbers.ratio(cell["ratio"])
-                bounds = "" if cell["ratio_low"] is None else f"[{numbers.ratio(cell['ratio_low'])}, {numbers.ratio(cell['ratio_high'])}]"
-                assert interval == bounds
+                bounds = "" if cell["ratio_low"] is None else f" [{numbers.ratio(cell['ratio_low'])}, {numbers.ratio(cell['ratio_high'])}]"
+                assert row[f"{titles[cell['framework']]} ÷ PyTorch"] == f"{numbers.ratio(cell['ratio'])}{bounds} {cell['verdict']}"
     assert next(shown, None) is None
 
 

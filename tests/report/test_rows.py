@@ -31,6 +31,7 @@ def timed(cell: str, number: int, seconds: float, **changes: Any) -> Round:
 
 def reported(folder: Path, *records: Record, header: Header | None = None, end: bool = True) -> Report:
     """The report of a run with these records."""
+    folder.mkdir(exist_ok=True)
     with RunFile.create(folder / "run.jsonl", header or two_rivals()) as file:
         for record in [*records, *([End("complete")] if end else [])]:
             file.append(record)
@@ -46,7 +47,8 @@ def test_throughput_is_the_batch_by_the_median_round(tmp_path: Path) -> None:
     cell = row(reported(tmp_path, *(timed(FIRST, n, s) for n, s in enumerate([0.5, 0.25, 4.0]))), FIRST)
     assert cell.seconds_per_step == pytest.approx(0.5)
     assert cell.samples_per_second == pytest.approx(128)
-    assert cell.spread == pytest.approx((4.0 - 0.25) / 2 / 0.5)
+    assert (cell.samples_per_second_low or 0) < 128 < (cell.samples_per_second_high or 0)
+    assert cell.samples_per_second_low == pytest.approx(64 / (cell.seconds_per_step_high or 0))
 
 
 def test_a_call_without_a_batch_is_one_sample(tmp_path: Path) -> None:
@@ -120,6 +122,72 @@ def test_geometric_mean_counts_rows_that_one_side_lacks(tmp_path: Path) -> None:
     rounds = [timed(cell_id(line, 0), 0, 1.0) for line in range(3)] + [timed(cell_id(0, 1), 0, 0.5), timed(cell_id(1, 1), 0, 0.125)]
     (mean,) = reported(tmp_path, *rounds, header=two_rivals(cells=cells)).tables[0].means
     assert (mean.ratio, mean.finished, mean.of) == (pytest.approx(4.0), 2, 3)
+
+
+def rounds_at(cell: str, *seconds: float) -> list[Round]:
+    return [timed(cell, number, each) for number, each in enumerate(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict"),
+    [
+        ((0.80, 0.81, 0.80), "faster"),
+        ((1.25, 1.24, 1.25), "slower"),
+        ((1.001, 1.0, 0.999), "same"),
+        ((0.7, 1.2, 0.8), "unclear"),
+        ((0.5, 0.5), "unclear"),
+    ],
+)
+def test_each_ratio_has_a_verdict_and_its_table_says_it(tmp_path: Path, other: tuple[float, ...], verdict: str) -> None:
+    found = reported(tmp_path, *rounds_at(FIRST, 1.0, 1.0, 1.0), *rounds_at(SECOND, *other))
+    assert row(found, SECOND).verdict == verdict
+    assert f"] {verdict}" in render(read(tmp_path / "run.jsonl"), "markdown")
+
+
+def test_two_speeds_ask_for_more_certainty(tmp_path: Path) -> None:
+    first, second = (1.0, 1.0, 1.01, 1.0, 0.99, 1.0), (0.9, 0.9, 0.9, 0.9, 0.75, 0.75)
+    steady = reported(tmp_path / "steady", *rounds_at(FIRST, *first), *rounds_at(SECOND, *second[:4]))
+    mixed = reported(tmp_path / "mixed", *rounds_at(FIRST, *first), *rounds_at(SECOND, *second))
+    assert row(steady, SECOND).verdict == "faster"
+    assert row(mixed, SECOND).verdict == "unclear" and (row(mixed, SECOND).ratio_low or 0) > 1.02
+    assert "two speeds" not in render(read(tmp_path / "steady" / "run.jsonl"), "markdown")
+    (note,) = [note for note in mixed.notes if note.code == "bimodal"]
+    assert note.cells == (SECOND,)
+    assert note.text.startswith("processes have two speeds, 2 near 0.750 s a step and 4 near 0.900 s;")
+
+
+def test_rounds_that_were_added_widen_the_interval(tmp_path: Path) -> None:
+    rounds = [*rounds_at(FIRST, 1.0, 1.1, 1.0), *rounds_at(SECOND, 1.0, 1.0, 1.0)]
+    plain = row(reported(tmp_path / "plain", *rounds), SECOND)
+    added = row(reported(tmp_path / "added", *rounds, header=two_rivals(settings={"precision_goal": 0.05})), SECOND)
+    assert plain.ratio == added.ratio
+    assert (added.ratio_low or 0) < (plain.ratio_low or 0) and (added.ratio_high or 0) > (plain.ratio_high or 0)
+
+
+def test_the_mean_has_an_interval_and_a_verdict(tmp_path: Path) -> None:
+    cells = tuple(dataclasses.replace(cell, mode="train", precision="float32") for cell in recorded.header().cells)
+    rounds = [each for line in range(2) for each in rounds_at(cell_id(line, 0), 1.0, 1.0, 1.01)]
+    rounds += [each for line in range(2) for each in rounds_at(cell_id(line, 1), 0.5, 0.51, 0.5)]
+    found = reported(tmp_path, *rounds, header=two_rivals(cells=cells))
+    (mean,) = found.tables[0].means
+    assert mean.verdict == "faster" and mean.ratio_low is not None and mean.ratio_high is not None
+    assert mean.ratio_low < mean.ratio < mean.ratio_high
+    assert "] faster** over 2 of 6 rows" in render(read(tmp_path / "run.jsonl"), "markdown")
+
+
+@pytest.mark.parametrize(("last", "code", "text"), [(1.15, "slowing", "15 % longer"), (0.8, "speeding_up", "20 % shorter")])
+def test_a_trend_within_rounds_is_named(tmp_path: Path, last: float, code: str, text: str) -> None:
+    blocks = tuple(Block(1, 1 + (last - 1) * place / 8, float(place)) for place in (0, 0, 0, 2, 3, 4, 5, 6, 8, 8, 8))
+    steady = timed(FIRST, 1, 1.0)
+    found = reported(tmp_path, timed(FIRST, 0, 1.0, blocks=blocks), steady)
+    (note,) = [note for note in found.notes if note.code == code]
+    assert note.text == f"the last third of the blocks took {text} than the first in 1 of 2 rounds"
+    assert row(found, FIRST).trend == pytest.approx(last - 1)
+
+
+@pytest.mark.parametrize(("times", "code"), [((1.0, 1.05), None), ((1.0, 1.2), "noisy"), ((1.0, 1.5), "unreliable")])
+def test_rounds_far_apart_are_named(tmp_path: Path, times: tuple[float, ...], code: str | None) -> None:
+    assert set(codes(reported(tmp_path, *rounds_at(FIRST, *times)))) == ({code} if code else set())
 
 
 def codes(found: Report) -> dict[str, tuple[str, ...]]:

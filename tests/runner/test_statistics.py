@@ -1,41 +1,61 @@
-"""Statistics against figures worked out by hand or taken from printed tables."""
+"""Statistics against figures worked out by hand, taken from printed tables, or computed by SciPy's own tests."""
 
 from __future__ import annotations
 
 import math
+import random
+import subprocess
+import sys
 
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import statistics
+from runner.statistics import Aggregate, Estimate, Ratio
 
 times = st.floats(1e-6, 1e3)
 
 
-def test_seconds_per_step_is_the_median_of_blocks_by_their_own_length() -> None:
-    assert statistics.seconds_per_step([(10, 1.0), (20, 6.0), (5, 1.0)]) == pytest.approx(0.2)
+def ratio_of(*ratios: float, confidence: float = statistics.CONFIDENCE) -> Ratio:
+    """The ratio of rounds in which the second side was so many times as fast as the first."""
+    found = statistics.speed_ratio(dict(enumerate(ratios)), dict.fromkeys(range(len(ratios)), 1.0), confidence)
+    assert found is not None
+    return found
 
 
-def test_seconds_per_step_is_not_moved_by_one_slow_block() -> None:
-    assert statistics.seconds_per_step([(10, 1.0)] * 9 + [(10, 500.0)]) == pytest.approx(0.1)
+@pytest.mark.parametrize(("values", "middle"), [([3, 1, 2], 2), ([4, 1, 3, 2], 2.5), ([1] * 9 + [500], 1), ([7], 7)])
+def test_median(values: list[float], middle: float) -> None:
+    assert statistics.median_of(values) == middle
 
 
-def test_seconds_per_step_needs_a_block() -> None:
+def test_no_median_of_nothing() -> None:
     with pytest.raises(ValueError):
-        statistics.seconds_per_step([])
+        statistics.median_of([])
 
 
-def test_spread_of_few_rounds_is_half_the_whole_range() -> None:
-    assert statistics.spread([9.0, 10.0, 13.0]) == pytest.approx(0.2)
+def test_estimate_is_the_median_in_the_interval_of_the_mean_of_logarithms() -> None:
+    # logarithms 0, ln 2, ln 4: mean ln 2, deviation ln 2, and t(0.975, 2) = 4.30265
+    found = statistics.estimate([4.0, 1.0, 2.0])
+    half = 4.30265 * math.log(2) / math.sqrt(3)
+    assert (found.value, found.low, found.high) == pytest.approx((2.0, 2 * math.exp(-half), 2 * math.exp(half)), rel=1e-5)
 
 
-def test_spread_of_many_rounds_leaves_the_outermost_out() -> None:
-    # Quartiles of 1..8 and 1000 by Hyndman and Fan's number 7: 3 and 7; the median is 5.
-    assert statistics.spread([1, 2, 3, 4, 5, 6, 7, 8, 1000]) == pytest.approx(0.4)
+def test_estimate_of_one_round_has_no_interval() -> None:
+    assert statistics.estimate([2.0]) == Estimate(2.0, None, None)
+    assert statistics.estimate([]) == Estimate(None, None, None)
 
 
-def test_spread_of_one_round_is_unknown() -> None:
+@given(st.lists(times, min_size=2, max_size=12))
+def test_the_interval_of_an_estimate_holds_it(values: list[float]) -> None:
+    found = statistics.estimate(values)
+    assert found.low is not None and found.value is not None and found.high is not None
+    assert 0 < found.low <= found.value <= found.high < math.inf
+
+
+def test_spread_is_the_deviation_of_logarithms() -> None:
+    assert statistics.spread([1.0, 2.0, 4.0]) == pytest.approx(math.log(2))
     assert statistics.spread([1.0]) is None
     assert statistics.spread([]) is None
 
@@ -44,10 +64,17 @@ def test_ratio_of_paired_rounds_by_hand() -> None:
     # log ratios ln 1 and ln 4: mean ln 2, standard error ln 2, and t(0.975, 1) = 12.706
     ratio = statistics.speed_ratio({0: 1.0, 1: 4.0, 2: 5.0}, {0: 1.0, 1: 1.0, 7: 3.0})
     assert ratio is not None
-    assert ratio.value == pytest.approx(2.0)
-    assert ratio.rounds == 2
+    assert (ratio.value, ratio.rounds, ratio.error) == (pytest.approx(2.0), 2, pytest.approx(math.log(2)))
     assert ratio.low == pytest.approx(2 ** (1 - 12.7062), rel=1e-4)
     assert ratio.high == pytest.approx(2 ** (1 + 12.7062), rel=1e-4)
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=3, max_size=12, unique=True))
+def test_ratio_is_the_one_sample_t_test_of_scipy(ratios: list[float]) -> None:
+    expected = scipy.stats.ttest_1samp([math.log(ratio) for ratio in ratios], 0.0).confidence_interval(0.95)
+    found = ratio_of(*ratios)
+    assert found.low is not None and found.high is not None
+    assert (math.log(found.low), math.log(found.high)) == pytest.approx((expected.low, expected.high), rel=1e-6, abs=1e-9)
 
 
 def test_pairing_cancels_what_both_sides_suffered() -> None:
@@ -57,7 +84,7 @@ def test_pairing_cancels_what_both_sides_suffered() -> None:
 
 
 def test_one_common_round_gives_a_ratio_without_interval() -> None:
-    assert statistics.speed_ratio({0: 2.0, 1: 1.0}, {0: 1.0}) == statistics.Ratio(pytest.approx(2.0), None, None, 1)
+    assert statistics.speed_ratio({0: 2.0, 1: 1.0}, {0: 1.0}) == Ratio(pytest.approx(2.0), None, None, 1, None, "unclear")
 
 
 def test_no_common_round_gives_no_ratio() -> None:
@@ -72,11 +99,69 @@ def test_swapping_sides_inverts_ratio_and_interval(pairs: list[tuple[float, floa
     assert forth.low <= forth.value * (1 + 1e-9) and forth.value <= forth.high * (1 + 1e-9)
     assert math.log(forth.value) == pytest.approx(-math.log(back.value), abs=1e-9)
     assert math.log(forth.low) == pytest.approx(-math.log(back.high), abs=1e-6)
+    assert {forth.verdict, back.verdict} in ({"faster", "slower"}, {"same"}, {"unclear"})
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ((1.03, 1.03, 1.03), "faster"),
+        ((1.015, 1.015, 1.015), "same"),  # surely above 1, but by less than the threshold
+        ((1 / 1.03, 1 / 1.03, 1 / 1.03), "slower"),
+        ((1.10, 1.12, 1.11), "faster"),
+        ((1.02, 1.04, 1.06), "unclear"),  # the interval ends below 1.02
+        ((0.9, 1.1, 1.0), "unclear"),
+        ((2.0, 2.0), "unclear"),  # two processes may share their luck
+        ((2.0,), "unclear"),
+    ],
+)
+def test_verdict(ratios: tuple[float, ...], verdict: str) -> None:
+    assert ratio_of(*ratios).verdict == verdict
+
+
+def test_same_is_two_one_sided_tests_of_scipy() -> None:
+    draw = random.Random(1)
+    margin, seen = math.log1p(statistics.THRESHOLD), set()
+    for _ in range(300):
+        logs = [draw.gauss(0, 0.01) for _ in range(5)]
+        below = scipy.stats.ttest_1samp(logs, -margin, alternative="greater").pvalue
+        above = scipy.stats.ttest_1samp(logs, margin, alternative="less").pvalue
+        same = ratio_of(*map(math.exp, logs)).verdict == "same"
+        assert same == (max(below, above) < 0.05)
+        seen.add(same)
+    assert seen == {True, False}
+
+
+def test_a_verdict_may_ask_for_more_than_the_interval() -> None:
+    first, other = dict(enumerate((1.06, 1.09, 1.06, 1.09, 1.06))), dict.fromkeys(range(5), 1.0)
+    plain, careful = statistics.speed_ratio(first, other), statistics.speed_ratio(first, other, verdict_confidence=0.9999)
+    assert plain is not None and careful is not None
+    assert (plain.verdict, careful.verdict) == ("faster", "unclear")
+    assert (plain.low, plain.high) == (careful.low, careful.high)
 
 
 def test_geometric_mean_counts_what_is_missing() -> None:
-    assert statistics.geometric_mean([2.0, None, 8.0]) == statistics.Aggregate(pytest.approx(4.0), 2, 3)
-    assert statistics.geometric_mean([None]) == statistics.Aggregate(None, 0, 1)
+    mean = statistics.geometric_mean([ratio_of(2.0), None, ratio_of(8.0)])
+    assert mean == Aggregate(pytest.approx(4.0), None, None, "unclear", 2, 3)
+    assert statistics.geometric_mean([None]) == Aggregate(None, None, None, "unclear", 0, 1)
+
+
+def test_the_interval_of_a_geometric_mean_by_hand() -> None:
+    # Two rows of equal errors e and 2 degrees each: error e / sqrt 2 with Satterthwaite's 4 degrees, t(0.975, 4) = 2.77645
+    rows = [ratio_of(1.0, 2.0, 4.0), ratio_of(4.0, 8.0, 16.0)]
+    mean = statistics.geometric_mean(rows)
+    half = 2.77645 * math.log(2) / math.sqrt(3) / math.sqrt(2)
+    assert (mean.value, mean.low, mean.high) == pytest.approx((4.0, 4 * math.exp(-half), 4 * math.exp(half)), rel=1e-5)
+
+
+def test_a_geometric_mean_of_rows_without_noise_is_exact() -> None:
+    mean = statistics.geometric_mean([ratio_of(2.0, 2.0, 2.0), ratio_of(8.0, 8.0, 8.0)])
+    assert (mean.value, mean.low, mean.high, mean.verdict) == (*map(pytest.approx, (4.0, 4.0, 4.0)), "faster")
+
+
+def test_a_geometric_mean_is_no_clearer_than_its_rows_have_rounds() -> None:
+    mean = statistics.geometric_mean([ratio_of(2.0, 2.0), ratio_of(2.0, 2.01, 2.0)])
+    assert mean.low is not None and mean.verdict == "unclear"
 
 
 @pytest.mark.parametrize(
@@ -88,11 +173,13 @@ def test_student_quantile(probability: float, freedom: int, value: float) -> Non
     assert statistics.student_quantile(probability, freedom) == pytest.approx(value, abs=5e-4)
 
 
-def test_student_quantile_approaches_the_normal_one() -> None:
-    assert statistics.student_quantile(0.975, 2001) == pytest.approx(1.96, abs=2e-3)
-
-
-@pytest.mark.parametrize(("probability", "freedom"), [(1.0, 3), (0.2, 3), (0.9, 0)])
+@pytest.mark.parametrize(("probability", "freedom"), [(1.0, 3), (0.0, 3), (0.9, 0)])
 def test_student_quantile_refuses_what_has_none(probability: float, freedom: int) -> None:
     with pytest.raises(ValueError):
         statistics.student_quantile(probability, freedom)
+
+
+def test_nothing_heavy_is_imported_with_it() -> None:
+    code = "import sys, runner.statistics, runner.steadiness, runner.effort, runner.runreader; print({'scipy', 'numpy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
