@@ -78,8 +78,10 @@ class TensorFlowSession(contract.Session):
         self._scope = device.scope(job.device)
         self._warnings = _Warnings()
         try:
+            device.place(job.device, building=True)
             with self._scope:
                 self._build()
+            self._switches["soft_device_placement"] = device.place(job.device, building=False)
             self.wait()
         except BaseException:
             self._warnings.close()
@@ -220,8 +222,16 @@ class TensorFlowSession(contract.Session):
             "graph_breaks": None if self._job.execution == "eager" else 0,
             "deviations": self._deviations(),
             "switches": self._switches,
-            "warnings": self._warnings.texts(),
+            "warnings": [*self._warnings.texts(), *self._fallbacks()],
         }
+
+    def _fallbacks(self) -> list[str]:
+        if not self._switches["soft_device_placement"] or self._result is None:
+            return []
+        step = self._step if hasattr(self._step, "get_concrete_function") else tf.function(self._step)
+        with self._scope:
+            names = device.on_the_cpu(step, self._batches[0])
+        return [f"run on the CPU, for want of a kernel for {self._job.device}: {', '.join(names)}"] if names else []
 
     def _deviations(self) -> list[str]:
         found = []

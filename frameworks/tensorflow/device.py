@@ -9,6 +9,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from typing import Any
 
 import numpy
@@ -56,7 +57,7 @@ def keras_version() -> tuple[int, int]:
 
 
 def _keras_version() -> str:
-    return str(tf.keras.__version__)
+    return str(getattr(tf.keras, "__version__", None) or metadata.version("keras"))  # that of 2.13 to 2.15 does not say
 
 
 def versions() -> dict[str, str]:
@@ -68,8 +69,6 @@ def versions() -> dict[str, str]:
             found[key.replace("_version", "")] = str(build[key])
     if platform.system() == "Darwin":
         found["macos"] = platform.mac_ver()[0]
-        from importlib import metadata
-
         with contextlib.suppress(metadata.PackageNotFoundError):
             found["tensorflow-metal"] = metadata.version("tensorflow-metal")
     return found
@@ -84,7 +83,8 @@ def _computes(device: str) -> bool:
     try:
         with tf.device(NAMES[device]):
             ones = tf.ones((2, 2))
-            return float(tf.reduce_sum(tf.matmul(ones, ones))) == 8.0
+            product = tf.matmul(ones, ones)
+            return device_name(product) == device and float(tf.reduce_sum(product)) == 8.0
     except Exception:  # a device that fails in any way is not available
         return False
 
@@ -101,6 +101,26 @@ def _name(device: str) -> str:
 def scope(device: str) -> Any:
     """The context that a step runs in: everything on this device, an operator without a kernel for it is an error."""
     return tf.device(NAMES[device])
+
+
+def place(device: str, building: bool) -> bool:
+    """Say whether TensorFlow may put an operator that has no kernel for the device on the CPU, and return what is set.
+
+    While a model is built it may, since that only makes start values. In a step it may not, but for Metal: the plug-in has no kernels for
+    the keys of random numbers, so that nothing with dropout would run. :func:`on_the_cpu` tells what is run there.
+    """
+    tf.config.set_soft_device_placement(building or device == "metal")
+    return bool(tf.config.get_soft_device_placement())
+
+
+def on_the_cpu(function: Any, arguments: tuple[Any, ...]) -> list[str]:
+    """The operators of a compiled function that have kernels for the CPU alone."""
+    from tensorflow.python.framework import kernels  # not public, but the same since 1.8
+
+    graph = function.get_concrete_function(*arguments).graph.as_graph_def()
+    nodes = [*graph.node, *(node for inner in graph.library.function for node in inner.node_def)]
+    found = {name: {kernel.device_type for kernel in kernels.get_registered_kernels_for_op(name).kernel} for name in {n.op for n in nodes}}
+    return sorted(name for name, devices in found.items() if "CPU" in devices and not devices & {"GPU", "DEFAULT"})
 
 
 def wait(result: Any) -> None:
@@ -181,7 +201,6 @@ def set_precision(precision: str, device: str) -> dict[str, Any]:
         "auto_mixed_precision": bool(options.get("auto_mixed_precision", False)),
         "keras_policy": tf.keras.mixed_precision.global_policy().name,
         "keras_floatx": tf.keras.backend.floatx(),
-        "soft_device_placement": tf.config.get_soft_device_placement(),
         **{name: os.environ.get(name, "") for name in pinned},
     }
 
@@ -266,19 +285,20 @@ def first_line(error: BaseException) -> str:
     return text.splitlines()[0][:300] if text else type(error).__name__
 
 
-def optimizer_class(kind: str) -> Any:
+def optimizer_class(kind: str) -> Callable[..., Any]:
     """The Keras class that people get for ``sgd``, ``adam`` or ``adamw``.
 
-    On Apple silicon the classes of Keras 2.11 to 2.15 are slow, and Keras itself tells people there to use the legacy ones.
+    On Apple silicon the classes of Keras 2.11 to 2.15 are slow, and Keras itself tells people there to use the legacy ones. AdamW has none,
+    and would have its update compiled by XLA, which Metal does not have.
     """
     module, name = tf.keras.optimizers, {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}[kind]
-    if (2, 11) <= keras_version() < (3, 0) and sys.platform == "darwin" and platform.machine() == "arm64":
-        module = module if kind == "adamw" else module.legacy
     if kind == "adamw" and keras_version() < (2, 10):
         raise Unsupported(
             f"AdamW of Keras {_keras_version()} decays weights by 1 - rate * decay instead of rate * decay", "use TensorFlow 2.10"
         )
-    return getattr(module if hasattr(module, name) else module.experimental, name)
+    if (2, 11) <= keras_version() < (3, 0) and sys.platform == "darwin" and platform.machine() == "arm64":
+        return functools.partial(module.AdamW, jit_compile=False) if kind == "adamw" else getattr(module.legacy, name)
+    return getattr(module if hasattr(module, name) else module.experimental, name)  # type: ignore[no-any-return]
 
 
 class LossScaling:

@@ -424,6 +424,26 @@ def test_what_is_not_supported_is_refused(changes: dict[str, str], reason: str, 
     assert caught.value.remedy
 
 
+def test_soft_placement_is_left_on_for_metal_alone_and_names_what_runs_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = build(small("tanh", {"dense": {"units": 2}}))
+    session.step()
+    assert session.facts()["switches"]["soft_device_placement"] is False
+    place = device.place
+    monkeypatch.setattr(device, "place", lambda name, building: place("metal", building))
+    session = build(small("tanh", {"dense": {"units": 2}}), execution="graph")
+    assert session.facts()["warnings"] == []
+    session.step()
+    facts = session.facts()
+    place("cpu", False)
+    assert facts["switches"]["soft_device_placement"] is True
+    assert facts["compilations"] == 1
+    if not tf.test.is_built_with_cuda():  # then nothing but shared kernels is registered for a GPU
+        (warning,) = [text for text in facts["warnings"] if text.startswith("run on the CPU")]
+        names = warning.partition(": ")[2].split(", ")
+        assert {"MatMul", "Tanh"} <= set(names)
+        assert "Identity" not in names
+
+
 def test_interpolation_in_float64_is_refused_since_it_would_be_float32() -> None:
     with pytest.raises(Unsupported, match="interpolates in float32"):
         build(small({"upsample2d": {"factor": 2, "method": "bilinear"}}, shape=(3, 3, 1)))
