@@ -1,4 +1,4 @@
-"""What must hold before and after a session is timed; each function raises :class:`CellFailure` with the place of the fault."""
+"""What must hold of a model before and after it is timed; each function raises :class:`CellFailure` with the place of the fault."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from collections.abc import Mapping, Set
 
 import numpy
 
-from frameworks import timing
-from frameworks.contract import CellFailure, Job, Session
-
-READ_BACK = 0.2  # the share of a step by which a read-back may be slower right after a wait than once more
-READ_BACK_SECONDS = 0.003  # and never less than this, which a busy machine needs
+from frameworks.contract import CellFailure, Job
 
 # What a parameter and a computed value are of, in each precision (see workloads/README.md for the words).
 PARAMETER_TYPES = {
@@ -52,22 +48,6 @@ def placement(job: Job, found: Mapping[str, Mapping[str, list[str]]]) -> None:
         other = [kind for kind in found.get(what, {}).get("types", []) if kind != wanted]
         if other:
             raise CellFailure("wrong_result", f"{what} are {', '.join(other)}, precision {job.precision} keeps them in {wanted}")
-
-
-def wait_is_real(session: Session, rounds: int = 3) -> None:
-    """A result can be read at once when ``wait`` has returned: its first read-back costs what a second one costs.
-
-    The smallest excess of several rounds decides, since noise only ever adds.
-    """
-    samples = list(timing.pairs_of_reads(session, rounds))
-    excess = min(first - again for _, first, again in samples)
-    allowed = max(READ_BACK_SECONDS, READ_BACK * min(step for step, _, _ in samples))
-    if excess > allowed:
-        raise CellFailure(
-            "bad_wait",
-            f"a read-back right after wait() took {1e3 * excess:.1f} ms longer than one after it: wait() returns before the work is done",
-            "the adapter's wait() for this device must be mended; the time of this cell would be the time of queueing",
-        )
 
 
 def finite(loss: float, steps: int) -> float:

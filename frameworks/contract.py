@@ -212,6 +212,7 @@ class Job:
     block_seconds: float = 0.1
     warmup_seconds: float = 20.0  # the most that warm-up may take
     checks: bool = True
+    proven: bool = False  # that steps and wait are real was shown in an earlier round (frameworks.reality)
     golden: Mapping[str, Any] | None = None  # a curve to hold the results against (frameworks.parity); None leaves that out
 
 

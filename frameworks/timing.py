@@ -7,30 +7,39 @@ framework's own timer: those are known to forget a device, to lie about their or
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from frameworks.contract import Session
 
 Result = TypeVar("Result")
 
-clock = time.perf_counter
+clock = time.perf_counter  # stands still while the machine is suspended, on Linux and macOS
+wall_clock = time.time  # goes on
 
 AGREEMENT = 0.05  # two windows of blocks whose medians differ by less are in steady state
-WINDOW = 3  # blocks in a window; a single one where a block takes over a second
+WINDOW = 3  # blocks in a window; fewer where two windows of three would take longer than warm-up may
 OVERHEAD = 0.01  # the share of a block that wait and clock may cost
 GROWTH = 20  # the most by which a block grows at once, since the first steps may be far slower than the rest
+APART = 1.0  # seconds by which the two clocks part in a block during which the machine slept or its clock was set
+PROBE_SECONDS = 0.03  # of the shorter of two blocks whose times are compared: far above what waiting and the clock cost
+PROBE_STEPS = 10_000  # the most steps of it, since a step that costs next to nothing may only have been put off
 
 
 @dataclass(frozen=True)
 class Block:
-    """``steps`` steps in a row, closed by one wait, in ``seconds``."""
+    """``steps`` steps in a row, closed by one wait, in ``seconds``.
+
+    ``slept`` is how far the wall clock went beyond ``seconds``, 0 unless that is over a second: such a block is not valid.
+    """
 
     steps: int
     seconds: float
+    slept: float = 0.0
 
     @property
     def step_seconds(self) -> float:
@@ -69,9 +78,11 @@ def time_block(session: Session, steps: int, read_loss: bool) -> Block:
     if steps > 1:
         session.step()
     session.wait()
-    start = clock()
+    wall_start, start = wall_clock(), clock()
     run_steps(session, steps, read_loss)
-    return Block(steps, clock() - start)
+    seconds = clock() - start
+    slept = wall_clock() - wall_start - seconds
+    return Block(steps, seconds, slept if abs(slept) > APART else 0.0)
 
 
 def wait_cost(session: Session) -> float:
@@ -86,7 +97,11 @@ def warm_up(session: Session, *, read_loss: bool, block_seconds: float, limit: f
     A block lasts at least ``block_seconds`` and so long that a bare wait costs under 1 % of it. Speed has settled when the median
     time per step of one window of blocks differs from that of the window before by less than 5 %: the comparison of consecutive
     windows of Georges, Buytaert and Eeckhout, "Statistically rigorous Java performance evaluation", OOPSLA 2007, with medians,
-    which one slow block does not move.
+    which one slow block does not move. Two things pass for that and are not: a slow drift, so six blocks of which each is slower
+    (or faster) than the one before are no steady state (by chance 1 in 360; H. B. Mann, "Nonparametric tests against trend",
+    Econometrica 13, 1945); and first steps that are equally slow, so windows are as long as ``limit`` allows, and a block that comes out
+    far too short begins it all anew. Some programs never settle (Barrett et al., "Virtual machine warmup blows hot and cold",
+    OOPSLA 2017); they are measured nevertheless, and ``steady`` is False.
     """
     begin = clock()
     wait_seconds = wait_cost(session)
@@ -97,12 +112,14 @@ def warm_up(session: Session, *, read_loss: bool, block_seconds: float, limit: f
     while True:
         block = time_block(session, steps, read_loss)
         heartbeat(block)
+        if block.slept:
+            continue
         blocks.append(block)
         if block.seconds < least:
             steps, series = _longer(block, least), []
         else:
             series.append(block.step_seconds)
-            if _settled(series, 1 if block.seconds > 1.0 else WINDOW):
+            if _settled(series, _window(block.seconds, limit)):
                 return WarmUp(steps, True, clock() - begin, wait_seconds, tuple(blocks))
         if clock() - begin > limit and series:
             return WarmUp(steps, False, clock() - begin, wait_seconds, tuple(blocks))
@@ -114,21 +131,62 @@ def _longer(block: Block, least: float) -> int:
     return max(block.steps + 1, min(wanted, block.steps * GROWTH))
 
 
+def _window(seconds: float, limit: float) -> int:
+    """Blocks in a window, so that two windows of blocks of this length fit into the limit."""
+    return max(1, min(WINDOW, int(limit / (2.0 * seconds))))
+
+
 def _settled(series: list[float], window: int) -> bool:
     if len(series) < 2 * window:
         return False
     before, last = statistics.median(series[-2 * window : -window]), statistics.median(series[-window:])
-    return abs(last / before - 1.0) < AGREEMENT
+    return abs(last / before - 1.0) < AGREEMENT and not _drifts(series[-2 * WINDOW :])
 
 
-def pairs_of_reads(session: Session, rounds: int) -> Iterator[tuple[float, float, float]]:
-    """For each round: seconds of a step with its wait, of a read-back right after it, and of the same read-back once more."""
-    for _ in itertools.repeat(None, rounds):
-        start = clock()
-        session.step()
-        session.wait()
-        stepped = clock()
-        session.loss()
-        read = clock()
-        session.loss()
-        yield stepped - start, read - stepped, clock() - read
+def _drifts(series: list[float]) -> bool:
+    """Whether each of two whole windows of blocks is slower, or each faster, than the one before."""
+    rising = [later > earlier for earlier, later in itertools.pairwise(series)]
+    return len(series) == 2 * WINDOW and len(set(rising)) == 1
+
+
+@dataclass(frozen=True)
+class ReadBack(Generic[Result]):
+    """Seconds of a step with its wait, of reading what it gave right after it, and of reading that once more; and what was read."""
+
+    step: float
+    first: float
+    again: float
+    value: Result
+
+
+def read_backs(session: Session, rounds: int, read: Callable[[], Result]) -> Iterator[ReadBack[Result]]:
+    """As many steps as rounds, each followed by two read-backs."""
+    for _ in range(rounds):
+        step, _ = timed(lambda: run_steps(session, 1, read_loss=False))
+        first, value = timed(read)
+        again, _ = timed(read)
+        yield ReadBack(step, first, again, value)
+
+
+def doublings(session: Session, tries: int, read_loss: bool) -> Iterator[float]:
+    """How many times as long as n steps 2n steps take, after each try: the ratio of the shortest times so far, since noise only adds.
+
+    n grows until n steps take 30 ms, which begins the times anew.
+    """
+    steps, once, twice = 1, math.inf, math.inf
+    for _ in range(tries):
+        once = min(once, timed(lambda: run_steps(session, steps, read_loss))[0])  # noqa: B023 - called at once
+        twice = min(twice, timed(lambda: run_steps(session, 2 * steps, read_loss))[0])  # noqa: B023
+        if once < PROBE_SECONDS and steps < PROBE_STEPS:
+            wanted = math.ceil(1.5 * PROBE_SECONDS * steps / max(once, 1e-9))
+            steps, once, twice = min(max(wanted, 2 * steps), GROWTH * steps, PROBE_STEPS), math.inf, math.inf
+        else:
+            yield twice / max(once, 1e-9)
+
+
+def shortest_step(session: Session, blocks: int = 3) -> float:
+    """Seconds of a step in the fastest of some blocks of at least 30 ms, after as many untimed steps as those need to get there."""
+    block = time_block(session, 1, read_loss=False)
+    while block.seconds < PROBE_SECONDS and block.steps < PROBE_STEPS:
+        block = time_block(session, min(_longer(block, PROBE_SECONDS), PROBE_STEPS), read_loss=False)
+    return min(time_block(session, block.steps, read_loss=False).step_seconds for _ in range(blocks))

@@ -3,7 +3,8 @@
 The first line on standard input is the request, one of ``{"probe": ...}``, ``{"conform": ...}``, ``{"job": ...}``, ``{"check": ...}`` and
 ``{"golden": ...}``; later lines are orders. Events go as JSON lines to the descriptor named by ``--events``, so that nothing that a
 framework prints can spoil them. The orders are ``block`` (time one block) and ``finish`` (last checks, facts, the comparison with the
-golden curve where the job has one, end).
+golden curve where the job has one); and after that ``matmul`` and ``convolution`` (measure its precision) and ``rate`` (that of a large
+product), until there are no more.
 """
 
 from __future__ import annotations
@@ -79,8 +80,11 @@ def main() -> None:
         else:
             job = job_from_json(request["job"])
             adapter = _import(channel, job.framework)
-            if _measure(channel, adapter, job) and job.golden is not None:
-                _verify(channel, adapter, job)
+            compile_seconds = _measure(channel, adapter, job)
+            if compile_seconds is not None:
+                if job.golden is not None:
+                    _verify(channel, adapter, job)
+                _probe(channel, adapter, job, compile_seconds)
     except CellFailure as failure:
         _fail(channel, failure)
     except Exception as error:
@@ -141,9 +145,23 @@ def _verify(channel: Channel, adapter: Adapter, job: Job) -> None:
     channel.emit("parity", seconds=seconds, **to_json(found))
 
 
-def _measure(channel: Channel, adapter: Adapter, job: Job) -> bool:
-    """Prepare and obey until all is measured; whether it came to that, or the parent was gone."""
-    from frameworks import checks  # needs NumPy, whose absence is an event and not a crash of this module
+def _probe(channel: Channel, adapter: Adapter, job: Job, compile_seconds: float) -> None:
+    """Measure small operators as the parent orders, again when the measured session is gone."""
+    from frameworks import precision
+
+    gc.collect()
+    if compile_seconds > precision.LONG:
+        job = precision.without_compiler(job)
+    for order in channel.orders():
+        if order == "rate":
+            channel.emit("rate", operations_per_second=precision.matmul_rate(adapter, job))
+        else:
+            channel.emit("precision", **precision.measure(adapter, job, order))
+
+
+def _measure(channel: Channel, adapter: Adapter, job: Job) -> float | None:
+    """Prepare and obey until all is measured; the seconds that compilation took, or None if the parent was gone before."""
+    from frameworks import checks, reality  # need NumPy, whose absence is an event and not a crash of this module
 
     read_loss = job.mode == "train" and job.computation.read_loss == "every_step"
     channel.emit("phase", name="build")
@@ -157,6 +175,10 @@ def _measure(channel: Channel, adapter: Adapter, job: Job) -> bool:
         first_loss = checks.finite(session.loss(), 1) if job.computation.loss else None
         channel.emit("first_step", seconds=first_step_seconds, loss=first_loss)
 
+        if job.checks and not job.proven:
+            channel.emit("phase", name="proof of its steps")
+            reality.check(session, job)
+
         channel.emit("phase", name="warm-up")
         warm_up = timing.warm_up(
             session,
@@ -165,8 +187,6 @@ def _measure(channel: Channel, adapter: Adapter, job: Job) -> bool:
             limit=job.warmup_seconds,
             heartbeat=lambda block: channel.emit("warm_up_block", steps=block.steps, seconds=block.seconds),
         )
-        if job.checks and job.computation.loss:
-            checks.wait_is_real(session)
         compiled = session.facts().get("compilations")
         channel.emit(
             "ready",
@@ -183,11 +203,11 @@ def _measure(channel: Channel, adapter: Adapter, job: Job) -> bool:
                 block = timing.time_block(session, warm_up.steps_per_block, read_loss)
                 steps += block.steps
                 loss = checks.finite(session.loss(), steps) if job.computation.loss else None
-                channel.emit("block", steps=block.steps, seconds=block.seconds, loss=loss)
+                channel.emit("block", steps=block.steps, seconds=block.seconds, loss=loss, slept=block.slept)
             elif order == "finish":
                 _finish(channel, session, job, before, compiled)
-                return True
-    return False
+                return max(0.0, first_step_seconds - warm_up.blocks[-1].step_seconds)
+    return None
 
 
 def _inspected(session: Session, job: Job) -> dict[str, int]:

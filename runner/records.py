@@ -170,7 +170,8 @@ class Round(Record):
     ``position`` is the cell's place in the order of turns. ``prepare`` has ``import``, ``build``, ``first_step`` and ``warm_up``,
     ``memory`` ``device_peak`` (the framework's own figure) and ``process_peak``, ``loss`` ``first`` and ``last``; what was not reached is
     missing or None. ``facts`` and ``placement`` are those of :class:`frameworks.contract.Session` with ``timed_compilations`` added.
-    ``parity`` is the comparison with the golden curve where one was made: :class:`frameworks.parity.Parity` and its ``seconds``.
+    ``parity`` is the comparison with the golden curve where one was made: :class:`frameworks.parity.Parity` and its ``seconds``;
+    ``measured_precision`` what :func:`frameworks.precision.measure` found, by operator.
     """
 
     record: ClassVar[str] = "round"
@@ -188,6 +189,7 @@ class Round(Record):
     memory: Mapping[str, int | None] = field(default_factory=dict)
     loss: Mapping[str, float | None] = field(default_factory=dict)
     parity: Mapping[str, float] | None = None
+    measured_precision: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     placement: Mapping[str, Any] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)

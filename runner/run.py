@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from frameworks.contract import CellFailure, Job, to_json
-from runner import diagnosis, environment
+from runner import diagnosis, environment, precision
 from runner.launch import Child, Limits
 from runner.machine import conditions
 from runner.plan import BLOCKS, Cell, Comparison, Plan
@@ -20,6 +20,8 @@ from runner.probe import Found
 from runner.progress import Progress
 from runner.records import Block, Note, Record, Round, Started
 
+SAVING = 4.0  # the most by which a step may beat a large product: Winograd's F(4x4, 3x3) needs a fourth of a convolution's multiplications
+NEAR = 0.25  # the share of a processor's ceiling from which that product is measured; a GPU's ceiling says less, and there it costs little
 ROOM = 1.3  # a rival is given this many times the memory of the first before it is started beside it
 
 GIVEN_UP = CellFailure("interrupted", "the whole run ended twice while this was measured", "it may take the machine down: run it by itself")
@@ -39,11 +41,13 @@ class Contestant:
     loss: dict[str, float | None] = field(default_factory=lambda: {"first": None, "last": None})
     memory: dict[str, int | None] = field(default_factory=lambda: {"device_peak": None, "process_peak": None})
     parity: Mapping[str, float] | None = None
+    measured_precision: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     placement: dict[str, Any] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     conditions: Mapping[str, Any] = field(default_factory=dict)
     resident: int | None = None
+    slept: int = 0
 
     @property
     def running(self) -> bool:
@@ -77,6 +81,7 @@ class Runner:
         self._began = time.monotonic()
         self._crowded: set[str] = set()  # comparisons whose rivals do not fit beside each other
         self._failed: set[str] = set()  # cells that are not tried again
+        self._measured: dict[tuple[str, ...], Mapping[str, Any]] = {}  # what was found once for all cells of a kind
 
     def run(self, done: Mapping[str, Set[int]], failed: Iterable[str], given_up: Set[tuple[str, int]]) -> None:
         """All rounds, each over all comparisons, so that a run that is stopped has treated them alike.
@@ -222,6 +227,9 @@ class Runner:
         except CellFailure as failure:
             contestant.failure = failure
             return
+        if data["slept"]:
+            contestant.slept += 1
+            return
         at = round(time.monotonic() - self._began, 3)
         contestant.blocks.append(Block(data["steps"], data["seconds"], at))
         contestant.loss["last"] = data["loss"]
@@ -234,28 +242,73 @@ class Runner:
                 contestant.facts = data["facts"]
                 contestant.placement = data["placement"]
                 contestant.memory = {"device_peak": data["device_peak"], "process_peak": data["process_peak"]}
-                self._plausible(contestant)
                 if _job(contestant.cell, number).golden is not None:
                     self.progress.doing(contestant.cell, number, "comparison with the golden curve")
                     contestant.parity = contestant.child.expect("parity").data
+                self._plausible(contestant)
+                self._measure_precision(contestant, number)
             except CellFailure as failure:
                 contestant.failure = failure
+        if contestant.slept:
+            blocks = "a block" if contestant.slept == 1 else f"{contestant.slept} blocks"
+            contestant.note("slept", f"the machine slept or its clock was set during {blocks}, which were measured again")
         status = self._end(contestant)
         self._record(contestant, number, status)
 
     def _plausible(self, contestant: Contestant) -> None:
-        """Refuse a speed that the device cannot have."""
+        """Refuse a speed that the device cannot have.
+
+        Two bounds, and both must hold. The ceiling comes from outside, so that an adapter whose every time is wrong cannot raise it; but it
+        must hold for every machine with such a chip, which makes it loose. The rate of a large product in the same framework and
+        precision is close to what can be had; it finds work that is left out of this cell alone. It is only asked for where it can decide.
+        """
         cell = contestant.cell
         passes = 3 if cell.mode == "train" else 1  # a backward pass is two products for each of the forward pass
         operations = cell.case.computation.operations() * (cell.case.computation.batch or 1) * passes
         fastest = max(block.steps * operations / block.seconds for block in contestant.blocks)
-        bound = self.ceiling(cell.device)
+        bound, what = self.ceiling(cell.device), "this device can do"
+        if fastest <= bound and self.plan.settings.checks and fastest > (NEAR * bound if cell.device == "cpu" else 0.0):
+            rate = self._probed(contestant, "rate", "rate").get("operations_per_second")
+            if rate is not None:
+                bound, what = SAVING * rate, f"{cell.title} can do here, whose large products of matrices run at {rate / 1e12:,.2f} TFLOP/s"
         if fastest > bound:
             raise CellFailure(
                 "suspect",
-                f"{fastest / 1e12:,.0f} TFLOP/s is above what this device can do (at most {bound / 1e12:,.0f}): not all was computed",
+                f"{fastest / 1e12:,.2f} TFLOP/s is above what {what} (at most {bound / 1e12:,.2f}): not all was computed",
                 "the adapter's step or wait leaves work out",
             )
+
+    def _measure_precision(self, contestant: Contestant, number: int) -> None:
+        """What precision the cell's operators really have."""
+        cell = contestant.cell
+        if not self.plan.settings.checks:
+            return
+        self.progress.doing(cell, number, "precision")
+        for operator in precision.operators(cell.case.computation):
+            found = self._probed(contestant, operator, "precision")
+            if found:
+                contestant.measured_precision[operator] = found
+        text = precision.note(cell.precision, contestant.measured_precision)
+        if text is not None:
+            contestant.note("precision", text)
+
+    def _probed(self, contestant: Contestant, order: str, answer: str) -> Mapping[str, Any]:
+        """What the child finds on an order after its cell was measured, once in a run for its framework, device, precision and execution.
+
+        Nothing where the child is over meanwhile: its result is there, and how it ended is told with it.
+        """
+        cell = contestant.cell
+        key = (cell.framework, cell.device, cell.precision, cell.execution, order)
+        if key not in self._measured:
+            assert contestant.child is not None
+            try:
+                contestant.child.order(order)
+                self._measured[key] = contestant.child.expect(answer).data
+            except CellFailure as failure:
+                if failure.status == "wrong_result":
+                    raise
+                return {}
+        return self._measured[key]
 
     def _end(self, contestant: Contestant) -> int | None:
         if contestant.child is None:
@@ -287,6 +340,7 @@ class Runner:
                 memory=contestant.memory,
                 loss=contestant.loss,
                 parity=contestant.parity,
+                measured_precision=contestant.measured_precision,
                 facts=contestant.facts,
                 placement=contestant.placement,
                 conditions=contestant.conditions,
@@ -314,4 +368,6 @@ def foreseen(cell: Cell, found: Found) -> CellFailure | None:
 
 def _job(cell: Cell, number: int) -> Job:
     """The job of a round; the first one proves that the cell computes what the workload says."""
-    return cell.job if number or not cell.job.checks else dataclasses.replace(cell.job, golden=cell.case.golden)
+    if number:
+        return dataclasses.replace(cell.job, proven=True)
+    return dataclasses.replace(cell.job, golden=cell.case.golden) if cell.job.checks else cell.job

@@ -14,19 +14,27 @@ from collections.abc import Mapping
 
 import numpy
 
+from frameworks import timing
 from frameworks.contract import Adapter, CellFailure, Job, Session, Unsupported
-from frameworks.data import parameter_values
+from frameworks.data import batches, parameter_values
+from frameworks.reference.network import forward
 
 
 class FakeSession(Session):
-    """Steps by sleeping ``seconds``; every training step changes the parameters."""
+    """Steps by sleeping ``seconds``; every training step changes the parameters. In ``infer`` it really computes its outputs."""
 
     seconds = 0.002
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.values = parameter_values(job.computation, job.seed)
+        self.batches = batches(job.computation, job.batches, job.seed)
         self.steps = 0
+
+    @property
+    def batch(self) -> int:
+        """The index of the batch of the last step."""
+        return (self.steps - 1) % self.job.batches
 
     def work(self) -> None:
         time.sleep(self.seconds)
@@ -48,7 +56,19 @@ class FakeSession(Session):
         return 1.0 / self.steps
 
     def outputs(self) -> numpy.ndarray:
-        return numpy.ones((2, 2))
+        inputs, values = self.batches[self.batch].inputs, self.values
+        exact = forward(
+            self.job.computation.network,
+            {name: self.rounded(value) for name, value in values.items()},
+            {name: self.rounded(value) for name, value in inputs.items()},
+            training=False,
+            batched=self.job.computation.batch is not None,
+        )
+        return exact.astype(numpy.float32).astype(numpy.float64)
+
+    def rounded(self, factor: numpy.ndarray) -> numpy.ndarray:
+        """A factor as the device multiplies with it."""
+        return factor
 
     def gradients(self) -> dict[str, numpy.ndarray]:
         return {name: numpy.ones(value.shape) for name, value in self.values.items()}
@@ -144,11 +164,58 @@ class LazySession(FakeSession):
         return super().loss()
 
 
+class NoWaitSession(Async20Session):
+    """``wait`` waits for nothing."""
+
+    def wait(self) -> None:
+        pass
+
+
+class WaitsForOneSession(Async20Session):
+    """``wait`` waits for the first of the steps since the last wait, and the others go on behind it."""
+
+    first_done_at = 0.0
+
+    def work(self) -> None:
+        super().work()
+        self.first_done_at = self.first_done_at or self.done_at
+
+    def wait(self) -> None:
+        time.sleep(max(0.0, self.first_done_at - time.monotonic()))
+        self.first_done_at = 0.0
+
+
+class LazyUpdateSession(FakeSession):
+    """``wait`` sees to the loss; an update of 20 ms is put off until somebody looks at the parameters."""
+
+    put_off = 0
+
+    def update(self) -> None:
+        if self.job.mode == "train":
+            self.put_off += 1
+
+    def parameters(self) -> dict[str, numpy.ndarray]:
+        time.sleep(0.02 * self.put_off)
+        for _ in range(self.put_off):
+            super().update()
+        self.put_off = 0
+        return super().parameters()
+
+
 class Compile500Session(FakeSession):
     """The first three steps take 500 ms, then 5 ms."""
 
+    compiles = 3
+
     def work(self) -> None:
-        time.sleep(0.5 if self.steps <= 3 else 0.005)
+        time.sleep(0.5 if self.steps <= self.compiles else 0.005)
+
+
+class ShapeCompileSession(FakeSession):
+    """The first step on each of the batches takes 500 ms, then 5 ms."""
+
+    def work(self) -> None:
+        time.sleep(0.5 if self.steps <= self.job.batches else 0.005)
 
 
 class CoinSession(FakeSession):
@@ -175,6 +242,103 @@ class CachedSession(FakeSession):
         batch = self.steps % self.job.batches
         time.sleep(0.0 if batch == self.last else 0.01)
         self.last = batch
+
+
+class RemembersSession(FakeSession):
+    """Computes each batch once and gives its result again from then on."""
+
+    seconds = 0.01
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.losses: dict[int, float] = {}
+        self.results: dict[int, numpy.ndarray] = {}
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.batch not in self.losses:
+            self.work()
+            self.update()
+            self.losses[self.batch] = 1.0 / self.steps
+            self.results[self.batch] = super().outputs()
+
+    def loss(self) -> float:
+        return self.losses[self.batch]
+
+    def outputs(self) -> numpy.ndarray:
+        return self.results[self.batch]
+
+
+class OneForAllSession(FakeSession):
+    """Gives the result of the first batch for all of them."""
+
+    def loss(self) -> float:
+        return 1.0
+
+    @property
+    def batch(self) -> int:
+        return 0
+
+
+class LossOnlySession(FakeSession):
+    """Training that computes the loss and nothing else."""
+
+    def update(self) -> None:
+        pass
+
+    def loss(self) -> float:
+        return 1.0 + self.batch
+
+
+class Tf32AsSingleSession(FakeSession):
+    """Keeps 10 bits of each factor, whatever is asked for."""
+
+    def rounded(self, factor: numpy.ndarray) -> numpy.ndarray:
+        return kept_bits(factor, 10)
+
+
+class HalfAsSingleSession(FakeSession):
+    """Computes in float16 and gives float32, whatever is asked for."""
+
+    def rounded(self, factor: numpy.ndarray) -> numpy.ndarray:
+        return factor.astype(numpy.float16).astype(numpy.float64)
+
+
+class WrongProductSession(FakeSession):
+    """Forgets a third of every kernel."""
+
+    def rounded(self, factor: numpy.ndarray) -> numpy.ndarray:
+        kept = factor.astype(numpy.float64)
+        kept[: len(kept) // 3] = 0.0
+        return kept
+
+
+def kept_bits(values: numpy.ndarray, bits: int) -> numpy.ndarray:
+    """Values with this many bits after the first, as rounding to the nearest leaves them."""
+    fraction, exponent = numpy.frexp(values.astype(numpy.float64))
+    return numpy.ldexp(numpy.round(fraction * 2.0 ** (bits + 1)) / 2.0 ** (bits + 1), exponent)
+
+
+class LeavesOutSession(FakeSession):
+    """Takes its time for a product alone, and next to none for anything else."""
+
+    def work(self) -> None:
+        time.sleep(0.05 if self.job.computation.network.kind == "matmul" else 1e-6)
+
+
+class SleeperSession(FakeSession):
+    """The machine sleeps for an hour in the middle of a block, twice."""
+
+    hours = 0
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        timing.wall_clock = lambda: time.time() + 3600 * self.hours
+
+    def work(self) -> None:
+        super().work()
+        if self.steps in (300, 330):
+            self.hours += 1
 
 
 class NanSession(FakeSession):
