@@ -15,7 +15,7 @@ from frameworks.conformance import expected
 from frameworks.conformance.case import Case
 from frameworks.conformance.cases import cases
 from frameworks.conformance.expected import largest
-from frameworks.conformance.tolerances import FLOAT32_INSIDE, GRADIENT_FLOOR, NARROW, TOLERANCES, Tolerance
+from frameworks.conformance.tolerances import FLOAT32_INSIDE, NARROW, TOLERANCES, Tolerance
 from frameworks.contract import Adapter, CellFailure, Job, Session, Status
 from frameworks.reference.elementwise import Array
 from frameworks.reference.optimizers import DEVIATIONS
@@ -144,7 +144,7 @@ def _training(judge: _Judge, session: Session) -> Iterator[Finding]:
 
     gradients, wanted = session.gradients(), expected.gradients(case)
     yield judge.names("gradients", gradients, wanted)
-    floor = GRADIENT_FLOOR * max(map(largest, wanted.values()))
+    floor = judge.tolerance.share * max(map(largest, wanted.values()))
     for name, value in wanted.items():
         if name in gradients:
             yield judge.near(f"gradient of {name}", gradients[name], value, judge.tolerance.gradients, floor)
@@ -152,25 +152,36 @@ def _training(judge: _Judge, session: Session) -> Iterator[Finding]:
     changed = [name for name in loaded if not numpy.array_equal(loaded[name], after[name])]
     yield judge.verdict("parameters after gradients()", not changed, f"it changed {changed}")
 
-    losses = []
+    yield from _steps(judge, session)
+
+
+def _steps(judge: _Judge, session: Session) -> Iterator[Finding]:
+    """By the formula of the language or, where the session declares it, by the deviating one and without the steps that it skipped."""
+    deviations = session.facts().get("deviations", ())
+    may_skip = any("skips" in sentence for sentence in deviations)
+    losses: list[float] = []
+    taken: list[bool] = []
+    parameters = session.parameters()
     for _ in range(expected.STEPS):
         session.step()
         session.wait()
         losses.append(session.loss())
-    yield from _progress(judge, losses, session.parameters(), session.facts().get("deviations", ()))
-
-
-def _progress(judge: _Judge, losses: Sequence[float], parameters: Mapping[str, Array], deviations: Sequence[str]) -> Iterator[Finding]:
-    """By the formula of the language or, where the session declares it, by the deviating one."""
-    found = list(_trained(judge, losses, parameters, expected.training(judge.case, False), ""))
+        before, parameters = parameters, session.parameters()
+        taken.append(not may_skip or _moved(judge.case, before, parameters))
+    found = list(_trained(judge, losses, parameters, expected.training(judge.case, tuple(taken), False), ""))
     word = DEVIATIONS.get(judge.case.computation.optimizer["kind"])
     declared = [sentence for sentence in deviations if word is not None and word in sentence]
     if declared and not all(finding.ok for finding in found):
-        other = expected.training(judge.case, True)
+        other = expected.training(judge.case, tuple(taken), True)
         deviating = list(_trained(judge, losses, parameters, other, f"as declared: {declared[0]}"))
         if all(finding.ok for finding in deviating):
             found = deviating
     yield from found
+
+
+def _moved(case: Case, before: Mapping[str, Array], after: Mapping[str, Array]) -> bool:
+    trained = {name for name, parameter in case.computation.network.all_parameters() if parameter.trainable}
+    return any(not numpy.array_equal(before[name], after[name]) for name in trained & set(before))
 
 
 def _trained(
@@ -180,13 +191,15 @@ def _trained(
         tolerance = judge.tolerance.values if number == 1 else max(judge.tolerance.values, judge.tolerance.updates)
         yield judge.near(f"loss of step {number}", actual, loss, tolerance, reason=reason)
     start = expected.weights(judge.case)
+    changes = {name: value - start[name] for name, value in wanted.parameters.items()}
+    least = judge.tolerance.share * max(map(largest, changes.values()))
     for name, parameter in judge.case.computation.network.all_parameters():
         if name not in parameters:
             continue
         what = f"{name} after {expected.STEPS} steps"
         if parameter.trainable:
-            update, change = parameters[name] - start[name], wanted.parameters[name] - start[name]
-            yield judge.near(what, update, change, judge.tolerance.updates, judge.tolerance.floor * largest(start[name]), reason)
+            scale = max(least, judge.tolerance.floor * largest(start[name]))
+            yield judge.near(what, parameters[name] - start[name], changes[name], judge.tolerance.updates, scale, reason)
         else:
             both = [judge.near(what, parameters[name], choice[name], judge.tolerance.values) for choice in (wanted.biased, wanted.unbiased)]
             yield min(both, key=lambda finding: math.inf if finding.error is None else finding.error)

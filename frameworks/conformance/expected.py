@@ -59,16 +59,18 @@ def gradients(case: Case) -> Arrays:
 
 
 @functools.cache
-def training(case: Case, deviating: bool) -> Training:
-    """Three optimizer steps, by the formula of the language or by the deviating one."""
+def training(case: Case, taken: tuple[bool, ...], deviating: bool) -> Training:
+    """Three steps, by the optimizer's formula in the language or by the deviating one; those not ``taken`` change no trained parameter."""
     computation = case.computation
     parameters: Arrays = {name: network.wide(value) for name, value in weights(case).items()}
     biased, unbiased = parameters, parameters
     state, losses = optimizers.State(), []
-    for number, batch in enumerate(given(case)[:STEPS]):
+    for number, (batch, moves) in enumerate(zip(given(case), taken, strict=True)):
         losses.append(network.loss(computation, parameters, batch, True))
         biased = network.statistics(computation, {**parameters, **biased}, batch, unbiased=False)
         unbiased = network.statistics(computation, {**parameters, **unbiased}, batch, unbiased=True)
+        if not moves:
+            continue
         slopes = gradients(case) if number == 0 else network.gradients(computation, parameters, batch, to_inputs=False)
         trained = {name: slope for name, slope in slopes.items() if name in parameters}
         parameters, state = optimizers.update(computation.optimizer, parameters, trained, state, deviating=deviating)
