@@ -330,7 +330,7 @@ def _deviation(times: list[float]) -> float | None:
     if count < 2:
         return None
     mean = sum(times) / count
-    return math.sqrt(sum((time - mean) ** 2 for time in times) / (count - 1)) / mean
+    return math.dist(times, [mean] * count) / math.sqrt(count - 1) / mean
 
 
 def _number(name: str, values: Mapping[str, Any]) -> Any:

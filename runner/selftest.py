@@ -69,6 +69,13 @@ def simulate(
     )
 
 
+def simulate_means(kind: Kind, means: int, rows: int, rounds: int, blocks: int, seed: int = 0) -> float:
+    """The share of geometric means over ``rows`` A/A comparisons whose interval holds 1."""
+    ratios = [compare(first, other) for first, other in round_times(kind, means * rows, rounds, blocks, 1.0, seed)]
+    found = [statistics.geometric_mean(ratios[place : place + rows]) for place in range(0, len(ratios), rows)]
+    return sum(covers(mean.low, mean.high, 1.0) for mean in found) / means
+
+
 def covers(low: float | None, high: float | None, truth: float) -> bool:
     """Whether an interval holds the truth; one without bounds does."""
     return low is None or high is None or low <= truth <= high

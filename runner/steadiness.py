@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -57,9 +58,19 @@ def trend(values: Sequence[float]) -> float | None:
     change = median_of(values[-third:]) / median_of(values[:third]) - 1
     if abs(change) < TREND:
         return None
-    later = sum((b > a) - (b < a) for place, a in enumerate(values) for b in values[place + 1 :])
+    rises = _rises(values)
     deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-    return change if (abs(later) - 1) / deviation > _RARE and later * change > 0 else None
+    return change if (abs(rises) - 1) / deviation > _RARE and rises * change > 0 else None
+
+
+def _rises(values: Sequence[float]) -> int:
+    """Kendall's S: of all pairs, how many more rise than fall."""
+    rises = 0
+    before: list[float] = []
+    for value in values:
+        rises += bisect_left(before, value) + bisect_right(before, value) - len(before)
+        insort(before, value)
+    return rises
 
 
 def cell_trend(trends: Sequence[float | None]) -> Trend | None:
