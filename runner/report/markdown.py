@@ -54,19 +54,15 @@ def _title(report: Report) -> str:
 def _legend(report: Report) -> Iterable[str]:
     """What the figures and words of the tables mean, as far as they have any."""
     cells = report.cells()
+    margin = numbers.percent(report.threshold)
     said = []
     if any(cell.samples_per_second_low is not None for cell in cells):
-        signs = "± and […] are" if any(cell.ratio_low is not None for cell in cells) else "± is the"
-        plural = "s" if signs.endswith("are") else ""
-        said.append(
-            f"{signs} {numbers.percent(report.confidence)} interval{plural} over rounds; a round is one fresh process of each rival."
-        )
+        signs = "± and […]" if any(cell.ratio_low is not None for cell in cells) else "±"
+        said.append(f"{signs}: {numbers.percent(report.confidence)} intervals over rounds, each a fresh process of every rival.")
     if any(cell.ratio is not None for cell in cells):
-        margin = numbers.percent(report.threshold)
         said.append(
-            "A ratio says how many times as fast the first-named is, judged within rounds: *faster* or *slower* if its whole interval "
-            f"lies more than {margin} from 1, *same* if it was shown to lie within {margin}, otherwise *unclear*, as with fewer than "
-            f"{VERDICT_ROUNDS} rounds."
+            f"Ratios divide speeds, round by round: *faster* or *slower* if the whole interval lies more than {margin} from 1, "
+            f"*same* if it was shown to lie within {margin}, *unclear* otherwise or with fewer than {VERDICT_ROUNDS} rounds."
         )
     if said:
         yield " ".join(said)

@@ -36,6 +36,8 @@ ROWS: tuple[tuple[str, dict[str, Any], int | None, str, str, str, float, float],
     ("vgg16", {}, 1, "infer", "float32", "images", 0.21, 11.7),
     ("matmul|odd `name` <b>", {"n": 1024}, None, "infer", "float32", "calls", 0.0000421, 0.97),
 )
+ROUNDS = 5
+CALM = 3  # the row whose rounds hardly differ
 OPTIMIZERS = {"pytorch": "torch.optim.sgd.SGD", "tensorflow": "keras.src.optimizers.sgd.SGD"}
 
 
@@ -51,7 +53,7 @@ def header() -> Header:
         started="2026-11-30T12:00:00+00:00",
         command=("h2h", "run", "--suite", "quick", "--framework", "pytorch", "--framework", "tensorflow", "--framework", "fakeflow"),
         seed=0,
-        settings={"rounds": 3, "budget": 1.0, "alone": False, "threads": None, "request": {"suites": ["quick"]}},
+        settings={"rounds": ROUNDS, "budget": 1.0, "alone": False, "threads": None, "request": {"suites": ["quick"]}},
         machine=MACHINE,
         frameworks=FRAMEWORKS,
         environment={"OMP_NUM_THREADS": "2", "tensorflow": {"TF_CPP_MIN_LOG_LEVEL": "2"}},
@@ -83,7 +85,8 @@ def header() -> Header:
 def measured(row: int, column: int, number: int, draw: random.Random) -> Round:
     """One round that went well."""
     seconds, speed = ROWS[row][6:]
-    step = seconds / (speed if column else 1.0) * draw.uniform(0.97, 1.03)
+    jitter = 0.003 if row == CALM else 0.03
+    step = seconds / (speed if column else 1.0) * draw.uniform(1 - jitter, 1 + jitter)
     steps = max(1, round(0.1 / step))
     framework = COLUMNS[column][0]
     return Round(
@@ -129,12 +132,18 @@ def changed(round: Round, *, notes: tuple[Note, ...] = (), alone: bool = False, 
     return dataclasses.replace(round, notes=notes, alone=alone, facts={**round.facts, **facts})
 
 
+def slowed(round: Round, factor: float, growth: float = 0.0) -> Round:
+    """The same round with blocks so many times as long, and more so by ``growth`` from block to block."""
+    blocks = (dataclasses.replace(block, seconds=block.seconds * (factor + growth * n)) for n, block in enumerate(round.blocks))
+    return dataclasses.replace(round, blocks=tuple(blocks))
+
+
 def records() -> list[Record]:
     """All records: every row has its story, so that each part of a report has something to say."""
     draw = random.Random(20261130)
     lines: list[Record] = [header()]
     for row in range(len(ROWS)):
-        for number in range(1 if row == 5 else 3):
+        for number in range(1 if row == 5 else ROUNDS):
             lines.append(Started(f"{row:016x}", number, (cell_id(row, 0), cell_id(row, 1))))
             pair = [measured(row, column, number, draw) for column in (0, 1)]
             if row == 0 and number == 1:
@@ -146,12 +155,13 @@ def records() -> list[Record]:
             if row == 1:
                 deviation = "keras.layers.LSTM has <one> bias where *two* are asked for"
                 pair[1] = changed(pair[1], deviations=[deviation], optimizer="keras.src.optimizers.adam.Adam", timed_compilations=2)
+                pair[1] = slowed(pair[1], 1.0 if number % 3 else 1.6)
             if row == 2:
                 pair[1] = failed(pair[1], "out_of_memory", "the device has 2 GiB and 3 GiB were asked for", "a smaller --batch")
             if row == 4:
-                pair = [changed(each, alone=True) for each in pair]
+                pair = [slowed(changed(each, alone=True), 1.0, growth=0.02) for each in pair]
             lines += pair
-            if row == 3 and number == 2:
+            if row == CALM and number == ROUNDS - 1:
                 lines.pop()
     return [*lines, End("interrupted")]
 
