@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from runner.records import Header
 from runner.report import labels, numbers
 from runner.report.labels import Names
-from runner.report.rows import CellRow, Problem, Report
+from runner.report.model import CellRow, Problem, Report
 from runner.report.text import code_block, escape
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from frameworks.contract import Status
 from runner.report import numbers
-from runner.report.rows import CellRow, Column, Report, Table
+from runner.report.model import CellRow, Column, Report, Table
 from runner.report.text import escape
 
 MODES = {"train": "training", "infer": "inference"}

@@ -11,7 +11,7 @@ import tabulate
 from runner.report import labels, numbers
 from runner.report.details import how_measured, notes, problems
 from runner.report.labels import Names
-from runner.report.rows import CellRow, Report, Table
+from runner.report.model import CellRow, Report, Table
 from runner.report.text import escape
 from runner.statistics import VERDICT_ROUNDS, Verdict
 

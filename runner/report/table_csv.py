@@ -1,4 +1,4 @@
-"""The report as CSV: a header and one line a cell, unrounded, with the keys of :class:`runner.report.rows.CellRow`."""
+"""The report as CSV: a header and one line a cell, unrounded, with the keys of :class:`runner.report.model.CellRow`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 import json
 from typing import Any
 
-from runner.report.rows import CellRow, Report
+from runner.report.model import CellRow, Report
 from runner.report.text import one_line
 
 NAMES = tuple(field.name for field in dataclasses.fields(CellRow))

@@ -1,4 +1,4 @@
-"""The report as JSON: one object, unrounded, with flat cells whose keys are those of :class:`runner.report.rows.CellRow`."""
+"""The report as JSON: one object, unrounded, with flat cells whose keys are those of :class:`runner.report.model.CellRow`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from frameworks.contract import to_json
 from runner.records import FrameworkState, Machine
+from runner.report.model import CellRow, Mean, Problem, Report
 from runner.report.notes import CellNote
-from runner.report.rows import CellRow, Mean, Problem, Report
 from runner.statistics import Verdict
 
 SCHEMA = 1

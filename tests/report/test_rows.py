@@ -10,7 +10,8 @@ import pytest
 
 from runner.records import Block, End, Header, Machine, Note, Record, Round, Started
 from runner.report import render
-from runner.report.rows import CellRow, Report, report
+from runner.report.model import CellRow, Report
+from runner.report.rows import report
 from runner.runfile import RunFile, read
 from tests.report import recorded
 from tests.report.recorded import cell_id
