@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -143,3 +143,45 @@ def block_logs(kind: Kind, comparisons: int, rounds: int, blocks: int, seed: int
         size, period, phase = draw.uniform(0.1, 0.4, once), draw.uniform(1 / 3, 3, once), draw.uniform(0, 2 * math.pi, once)
         noise = noise + size * np.sin(2 * math.pi * at / period + phase)
     return process + noise
+
+
+def tables(comparisons: int = 2000, seed: int = 20261130) -> str:
+    """The figures of ``reports/calibration.md`` as markdown: what intervals, verdicts and added rounds are worth on each kind of noise."""
+    import tabulate
+
+    sizes = (3, 4, 5, 6, 8, 10, 15)
+    equal = {(kind, rounds): simulate(kind, comparisons, rounds, 10, 1.0, seed) for kind in KINDS for rounds in sizes}
+    apart = {(kind, rounds): simulate(kind, comparisons, rounds, 10, 1.1, seed + 1) for kind in KINDS for rounds in sizes}
+    added = {kind: simulate(kind, comparisons, effort.MAXIMUM_ROUNDS, 10, 1.0, seed + 2, effort.PRECISION_GOAL) for kind in KINDS}
+
+    def grid(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+        sides = ("left", *["right"] * (len(headers) - 1))
+        return tabulate.tabulate(rows, headers=headers, tablefmt="pipe", colalign=sides, disable_numparse=True)
+
+    def by_rounds(text: Callable[[Kind, int], str]) -> str:
+        headers = ["noise", *(f"{rounds} rounds" for rounds in sizes)]
+        return grid(headers, [[kind.replace("_", " "), *(text(kind, rounds) for rounds in sizes)] for kind in KINDS])
+
+    parts = [
+        "### A/A: intervals that hold 1.00",
+        by_rounds(lambda kind, rounds: f"{equal[kind, rounds].covered:.1%}"),
+        "### A/A: verdicts that find a difference",
+        by_rounds(lambda kind, rounds: f"{equal[kind, rounds].false_verdicts:.1%}"),
+        "### A/A: half the width of the interval, median",
+        by_rounds(lambda kind, rounds: f"{equal[kind, rounds].half_width:.1%}"),
+        "### 10 % faster: called faster",
+        by_rounds(lambda kind, rounds: f"{apart[kind, rounds].verdicts['faster']:.0%}"),
+        f"### A/A: rounds added until within {effort.PRECISION_GOAL:.0%}, at most {effort.MAXIMUM_ROUNDS}",
+        grid(
+            ["noise", "rounds, mean", "intervals that hold 1.00", "false verdicts", "half width, median"],
+            [
+                [kind.replace("_", " "), f"{o.rounds:.1f}", f"{o.covered:.1%}", f"{o.false_verdicts:.1%}", f"{o.half_width:.1%}"]
+                for kind, o in added.items()
+            ],
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    print(tables(), end="")
