@@ -26,7 +26,7 @@ OUT_OF_MEMORY = re.compile(
 NOT_IMPLEMENTED = re.compile(
     r"No OpKernel was registered|No registered '|Could not satisfy explicit device specification|Cannot assign a device for operation"
     r"|Detected unsupported operations when trying to compile|could not find registered (?:platform|compiler|transfer manager)"
-    r"|not compilable|(?:is|are) not (?:currently )?supported|not (?:yet )?implemented",
+    r"|not compilable|not in (?:the )?list of allowed values|(?:is|are) not (?:currently )?supported|not (?:yet )?implemented",
     re.IGNORECASE,
 )
 
@@ -203,7 +203,7 @@ class TensorFlowSession(contract.Session):
         inputs = [tensor for index in range(len(self._batches)) for tensor in self._inputs(index)]
         found = {
             "parameters": _where([device.native(weight.variable) for weight in self._weights]),
-            "inputs": _where([*inputs, *(target for _, target in self._batches if target is not None)]),
+            "inputs": _where(inputs),
         }
         found["outputs"] = _where([self._done()])  # a training step keeps the loss alone of what it computes
         if self._job.mode == "train":

@@ -470,6 +470,7 @@ def test_training_needs_loss_and_optimizer() -> None:
         (tf.errors.InvalidArgumentError(None, None, "No OpKernel was registered to support Op 'Erfinv'"), "unsupported"),
         (tf.errors.InvalidArgumentError(None, None, "Could not satisfy explicit device specification"), "unsupported"),
         (tf.errors.NotFoundError(None, None, "could not find registered compiler for platform METAL"), "unsupported"),
+        (TypeError("Value passed to parameter 'input' has DataType bfloat16 not in list of allowed values: float32"), "unsupported"),
         (Unsupported("no such layer"), "unsupported"),
     ],
 )
