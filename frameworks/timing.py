@@ -26,7 +26,7 @@ WINDOW = 3  # blocks in a window; fewer where two windows of three would take lo
 OVERHEAD = 0.01  # the share of a block that wait and clock may cost
 GROWTH = 20  # the most by which a block grows at once, since the first steps may be far slower than the rest
 APART = 1.0  # seconds by which the two clocks part in a block during which the machine slept or its clock was set
-PROBE_SECONDS = 0.03  # of the shorter of two blocks whose times are compared: far above what waiting and the clock cost
+PROBE_SECONDS = 0.02  # of the shorter of two blocks whose times are compared: far above what waiting and the clock cost
 PROBE_STEPS = 10_000  # the most steps of it, since a step that costs next to nothing may only have been put off
 
 
@@ -171,21 +171,21 @@ def read_backs(session: Session, rounds: int, read: Callable[[], Result]) -> Ite
 def doublings(session: Session, tries: int, read_loss: bool) -> Iterator[float]:
     """How many times as long as n steps 2n steps take, after each try: the ratio of the shortest times so far, since noise only adds.
 
-    n grows until n steps take 30 ms, which begins the times anew.
+    n grows until n steps take 20 ms, which begins the times anew.
     """
     steps, once, twice = 1, math.inf, math.inf
     for _ in range(tries):
         once = min(once, timed(lambda: run_steps(session, steps, read_loss))[0])  # noqa: B023 - called at once
         twice = min(twice, timed(lambda: run_steps(session, 2 * steps, read_loss))[0])  # noqa: B023
         if once < PROBE_SECONDS and steps < PROBE_STEPS:
-            wanted = math.ceil(1.5 * PROBE_SECONDS * steps / max(once, 1e-9))
+            wanted = math.ceil(1.2 * PROBE_SECONDS * steps / max(once, 1e-9))
             steps, once, twice = min(max(wanted, 2 * steps), GROWTH * steps, PROBE_STEPS), math.inf, math.inf
         else:
             yield twice / max(once, 1e-9)
 
 
 def shortest_step(session: Session, blocks: int = 3) -> float:
-    """Seconds of a step in the fastest of some blocks of at least 30 ms, after as many untimed steps as those need to get there."""
+    """Seconds of a step in the fastest of some blocks of at least 20 ms, after as many untimed steps as those need to get there."""
     block = time_block(session, 1, read_loss=False)
     while block.seconds < PROBE_SECONDS and block.steps < PROBE_STEPS:
         block = time_block(session, min(_longer(block, PROBE_SECONDS), PROBE_STEPS), read_loss=False)

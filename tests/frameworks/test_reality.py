@@ -1,0 +1,115 @@
+"""Each way of not doing the work is found, and honest adapters are let through however busy the machine is."""
+
+from __future__ import annotations
+
+import pytest
+
+from frameworks import reality, timing
+from frameworks.contract import CellFailure, Computation, Node, Tensor
+from tests.frameworks.simulated import Clock, job, simulate, stepped
+
+HONEST = ("blocking20", "async20", "lazy", "compile500", "shape_compile", "coin", "cached")
+MODES = ("train", "infer")
+
+FAULTS = {
+    ("early_wait", "train"): ("bad_wait", "read-back right after wait"),
+    ("no_wait", "train"): ("bad_wait", "read-back right after wait"),
+    ("waits_for_one", "train"): ("bad_wait", "twice as many steps took"),
+    ("waits_for_one", "infer"): ("bad_wait", "twice as many steps took"),
+    ("lazy_update", "train"): ("bad_wait", "read-back right after wait"),
+    ("remembers", "train"): ("wrong_result", "nothing is updated, or steps are remembered"),
+    ("remembers", "infer"): ("wrong_result", "they are remembered"),
+    ("one_for_all", "train"): ("wrong_result", "4 distinct batches in a row gave the same result"),
+    ("one_for_all", "infer"): ("wrong_result", "4 distinct batches in a row gave the same result"),
+    ("loss_only", "train"): ("wrong_result", "nothing is updated, or steps are remembered"),
+}
+
+
+def copy(fill: str = "normal") -> Computation:
+    """An operator, which has neither loss nor parameters."""
+    node = Node("copy", "", ((4, 3),), (4, 3))
+    return Computation(node, (Tensor("a", (4, 3), fill),), None, None, {"kind": "none"}, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "mode"), FAULTS)
+@pytest.mark.parametrize("busy", [0.0, 0.05])
+def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, busy: float) -> None:
+    status, words = FAULTS[name, mode]
+    for seed in range(20):
+        simulate(monkeypatch, Clock(busy, seed))
+        session, asked = stepped(name, job(name, mode=mode))
+        with pytest.raises(CellFailure) as failure:
+            reality.check(session, asked)
+        assert (failure.value.status, words in failure.value.reason) == (status, True), failure.value
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_adapter_passes_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch, name: str, mode: str) -> None:
+    for seed in range(50):
+        simulate(monkeypatch, Clock(0.05, seed))
+        session, asked = stepped(name, job(name, mode=mode))
+        reality.check(session, asked)
+
+
+def test_steps_that_become_slower_are_no_fault_of_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(monkeypatch, Clock())
+    session, asked = stepped("drift")
+    reality.check(session, asked)
+
+
+@pytest.mark.parametrize("name", ["blocking20", "async20"])
+def test_an_honest_adapter_passes_in_real_time(name: str) -> None:
+    for _ in range(20):
+        session, asked = stepped(name)
+        reality.check(session, asked)
+
+
+def test_an_operator_without_loss_and_parameters_is_read_by_its_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(monkeypatch, Clock())
+    session, asked = stepped("blocking20", job("blocking20", copy(), mode="infer"))
+    reality.check(session, asked)
+    session, asked = stepped("one_for_all", job("one_for_all", copy(), mode="infer"))
+    with pytest.raises(CellFailure, match="distinct batches"):
+        reality.check(session, asked)
+
+
+def test_batches_that_are_equal_by_the_workload_may_give_equal_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(monkeypatch, Clock())
+    session, asked = stepped("one_for_all", job("one_for_all", copy("linspace"), mode="infer"))
+    reality.check(session, asked)
+
+
+def test_half_precision_may_give_equal_losses_in_a_second_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(monkeypatch, Clock())
+    for precision in ("float16", "bfloat16", "mixed_float16", "mixed_bfloat16"):
+        session, asked = stepped("loss_only", job("loss_only", precision=precision))
+        reality.check(session, asked)
+
+
+def test_parameters_are_as_they_were_after_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(monkeypatch, Clock())
+    session, asked = stepped("blocking20", job(mode="infer"))
+    before = {name: value.copy() for name, value in session.parameters().items()}
+    reality.check(session, asked)
+    after = session.parameters()
+    assert {name: value.tolist() for name, value in before.items()} == {name: value.tolist() for name, value in after.items()}
+
+
+def test_a_loss_that_is_no_number_is_left_to_the_check_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(monkeypatch, Clock())
+    session, asked = stepped("nan")
+    reality.check(session, asked)
+    session, asked = stepped("nan_output", job("nan_output", mode="infer"))
+    with pytest.raises(CellFailure, match="not finite numbers"):
+        reality.check(session, asked)
+
+
+def test_its_cost_is_a_small_part_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    simulate(monkeypatch, clock)
+    session, asked = stepped("compile500")  # 5 ms a step once its three slow ones are over
+    timing.run_steps(session, 2, read_loss=False)
+    before = clock.now
+    reality.check(session, asked)
+    assert clock.now - before < 0.3
