@@ -59,9 +59,9 @@ def _of_speed(rounds: Sequence[Measured]) -> Iterable[Note]:
     """What the times themselves tell against being one number."""
     trend = steadiness.cell_trend([measured.trend for measured in rounds])
     if trend is not None:
-        code, change = ("slowing", "longer") if trend.change > 0 else ("speeding_up", "shorter")
+        code, change = ("slowing", "more") if trend.change > 0 else ("speeding_up", "less")
         where = f"in {trend.rounds} of {len(rounds)} rounds"
-        yield Note(code, f"the last third of the blocks took {numbers.percent(abs(trend.change))} {change} than the first {where}")
+        yield Note(code, f"the last third of the blocks took {numbers.percent(abs(trend.change))} {change} time than the first {where}")
     times = [measured.seconds_per_step for measured in rounds if measured.seconds_per_step is not None]
     speeds = steadiness.two_speeds(times)
     if speeds is not None:

@@ -176,13 +176,13 @@ def test_the_mean_has_an_interval_and_a_verdict(tmp_path: Path) -> None:
     assert "] faster** over 2 of 6 rows" in render(read(tmp_path / "run.jsonl"), "markdown")
 
 
-@pytest.mark.parametrize(("last", "code", "text"), [(1.15, "slowing", "15 % longer"), (0.8, "speeding_up", "20 % shorter")])
+@pytest.mark.parametrize(("last", "code", "text"), [(1.15, "slowing", "15 % more"), (0.8, "speeding_up", "20 % less")])
 def test_a_trend_within_rounds_is_named(tmp_path: Path, last: float, code: str, text: str) -> None:
     blocks = tuple(Block(1, 1 + (last - 1) * place / 8, float(place)) for place in (0, 0, 0, 2, 3, 4, 5, 6, 8, 8, 8))
     steady = timed(FIRST, 1, 1.0)
     found = reported(tmp_path, timed(FIRST, 0, 1.0, blocks=blocks), steady)
     (note,) = [note for note in found.notes if note.code == code]
-    assert note.text == f"the last third of the blocks took {text} than the first in 1 of 2 rounds"
+    assert note.text == f"the last third of the blocks took {text} time than the first in 1 of 2 rounds"
     assert row(found, FIRST).trend == pytest.approx(last - 1)
 
 
