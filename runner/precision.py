@@ -26,13 +26,16 @@ def note(precision: str, measured: Mapping[str, Mapping[str, Any]]) -> str | Non
     expected = CLASSES.get(precision, precision)
     if all(one.get("class") == expected for one in measured.values()):
         return None
-    return f"asked for {precision}, measured: {', '.join(f'{operator} {_said(one)}' for operator, one in measured.items())}"
+    found = f"asked for {precision}, measured: {', '.join(f'{operator} {_said(one)}' for operator, one in measured.items())}"
+    lower = any(one.get("class", expected) != expected for one in measured.values())
+    return f"{found}; there is no ratio to what was measured at another precision" if lower else found
 
 
 def _said(one: Mapping[str, Any]) -> str:
     return f"{one['class']} (relative error {one['error']:.0e})" if "class" in one else f"not known ({one['reason']})"
 
 
-def comparable(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Whether two cells may share a ratio, by the class of each operator: one that is known of both is the same in both."""
-    return all(one[operator] == other[operator] for operator in one.keys() & other.keys())
+def comparable(one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether two cells may share a ratio: each operator whose class is known of both is of the same in both."""
+    known = [operator for operator in one.keys() & other.keys() if "class" in one[operator] and "class" in other[operator]]
+    return all(one[operator]["class"] == other[operator]["class"] for operator in known)

@@ -41,6 +41,7 @@ class Facts:
     graph_breaks: int | None
     compilations: int | None
     timed_compilations: int | None
+    fallbacks: tuple[str, ...]
     deviations: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -74,6 +75,7 @@ class Measured:
     loss_last: float | None
     load: float | None
     facts: Facts
+    measured_precision: Mapping[str, Mapping[str, Any]]
     log: str | None
 
     @property
@@ -177,6 +179,7 @@ class _Reader:
         self.retired: set[str] = set()
         self.last_notes: dict[str, tuple[Note, ...]] = {}
         self.last_facts: dict[str, tuple[Mapping[str, Any], Facts]] = {}
+        self.last_precision: dict[str, Mapping[str, Mapping[str, Any]]] = {}
 
     def take(self, line: bytes) -> None:
         """Add one line; ``ValueError`` says what is wrong with it."""
@@ -273,6 +276,7 @@ class _Reader:
                 loss_last=_number("last", loss),
                 load=_load(data.get("conditions", {})),
                 facts=self._facts(cell, data.get("facts", {})),
+                measured_precision=self._precision(cell, data.get("measured_precision", {})),
                 log=None if data.get("log") is None else str(data["log"]),
             )
         except KeyError as error:
@@ -298,8 +302,14 @@ class _Reader:
             self.last_notes[cell] = made
         return self.last_notes[cell]
 
+    def _precision(self, cell: str, measured: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+        """The measured precision of a round, shared in the same way."""
+        if self.last_precision.get(cell) != measured:
+            self.last_precision[cell] = {str(operator): dict(found) for operator, found in measured.items()}
+        return self.last_precision[cell]
+
     def _facts(self, cell: str, facts: Mapping[str, Any]) -> Facts:
-        """The facts of a round, shared in the same way."""
+        """The facts of a round, shared likewise."""
         before = self.last_facts.get(cell)
         if before is None or before[0] != facts:
             before = self.last_facts[cell] = facts, _usable(facts)
@@ -320,6 +330,7 @@ def _usable(facts: Mapping[str, Any]) -> Facts:
         graph_breaks=one("graph_breaks", int),
         compilations=one("compilations", int),
         timed_compilations=one("timed_compilations", int),
+        fallbacks=tuple(map(str, one("fallbacks", list) or ())),
         deviations=tuple(map(str, one("deviations", list) or ())),
         warnings=tuple(map(str, one("warnings", list) or ())),
     )

@@ -41,6 +41,7 @@ class CellRow:
     a round, ``trend`` how much longer the last blocks of rounds took than the first, relative, where that is no chance. ``ratio`` says how
     many times as fast the cell is as the cell ``ratio_to``, which itself has none; ``ratio_error`` is the standard error of its logarithm.
     ``rounds`` were ok and ``rounds_failed`` were not; ``status`` is ``ok`` if any was. ``blocks`` are all those of the ok rounds.
+    ``measured_precision`` is that of :class:`runner.records.Round`.
     """
 
     cell: str
@@ -95,6 +96,7 @@ class CellRow:
     graph_breaks: int | None
     compilations: int | None
     timed_compilations: int | None
+    measured_precision: dict[str, dict[str, Any]]
 
     @property
     def column(self) -> Column:

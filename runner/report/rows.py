@@ -9,6 +9,7 @@ from typing import Any
 
 from frameworks.contract import Status
 from runner import statistics, steadiness
+from runner.precision import comparable
 from runner.records import Cell, Header
 from runner.report.model import CellRow, Column, Mean, Problem, Report, RowKey, Table
 from runner.report.notes import cell_notes
@@ -113,6 +114,7 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -
         graph_breaks=facts.graph_breaks if facts else None,
         compilations=facts.compilations if facts else None,
         timed_compilations=_highest(m.facts.timed_compilations for m in good),
+        measured_precision=next(({op: dict(one) for op, one in m.measured_precision.items()} for m in good if m.measured_precision), {}),
     )
 
 
@@ -147,11 +149,12 @@ def _table(mode: str, cells: Sequence[CellRow], rounds: dict[str, list[Measured]
 def _compared(
     columns: Sequence[Column], row: dict[Column, CellRow], rounds: dict[str, list[Measured]], level: float
 ) -> dict[Column, CellRow]:
-    """The cells of a row in the order of the columns, each but the first with its ratio to the first."""
+    """The cells of a row in the order of the columns, each but the first with its ratio to the first, unless they were measured at
+    different precisions."""
     ordered = {column: row[column] for column in columns if column in row}
     first = row.get(columns[0])
     for column in columns[1:]:
-        if first is None or column not in row:
+        if first is None or column not in row or not comparable(first.measured_precision, row[column].measured_precision):
             continue
         sides = _times(rounds[first.cell]), _times(rounds[row[column].cell])
         bimodal = any(steadiness.two_speeds(list(times.values())) for times in sides)

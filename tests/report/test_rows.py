@@ -233,3 +233,14 @@ def test_an_emulated_processor_is_told_at_the_top(tmp_path: Path) -> None:
     machine = Machine("Apple M1", 8, 2**34, "macOS 15", "x86_64", "3.11.7", translated=True)
     reported(tmp_path, timed(FIRST, 0, 1.0), header=two_rivals(machine=machine))
     assert "under Rosetta" in render(read(tmp_path / "run.jsonl"), "markdown").split("###")[0]
+
+
+def test_rivals_measured_at_different_precisions_share_no_ratio(tmp_path: Path) -> None:
+    single, tf32 = (
+        {"matmul": {"error": error, "class": kind, "execution": "eager"}} for error, kind in ((3e-7, "float32"), (3e-4, "tf32"))
+    )
+    for other, ratio in ((single, 2.0), (tf32, None)):
+        pairs = [(timed(FIRST, n, 0.5, measured_precision=single), timed(SECOND, n, 0.25, measured_precision=other)) for n in range(3)]
+        cell = row(reported(tmp_path / str(ratio), *(each for pair in pairs for each in pair)), SECOND)
+        assert cell.ratio == (None if ratio is None else pytest.approx(ratio))
+        assert cell.measured_precision == other

@@ -74,10 +74,12 @@ def test_operators_are_those_that_a_workload_has() -> None:
 
 
 def test_ratios_need_the_same_class_in_what_both_have() -> None:
-    single, mixed = {"matmul": "float32", "convolution": "float32"}, {"matmul": "float32", "convolution": "tf32"}
+    single = {"matmul": {"class": "float32"}, "convolution": {"class": "float32"}}
+    mixed = {"matmul": {"class": "float32"}, "convolution": {"class": "tf32"}}
     assert precision.comparable(single, single)
     assert not precision.comparable(single, mixed)
     assert precision.comparable(single, {})
+    assert precision.comparable({**single, "convolution": {"reason": "no kernel"}}, mixed)
 
 
 def test_notes_say_what_was_found() -> None:
@@ -86,6 +88,7 @@ def test_notes_say_what_was_found() -> None:
     assert precision.note("float32", {"matmul": good}) is None
     assert precision.note("mixed_bfloat16", {"matmul": {**low, "class": "bfloat16"}}) is None
     assert precision.note("float32", {"matmul": good, "convolution": low}) == (
-        "asked for float32, measured: matmul float32 (relative error 3e-07), convolution tf32 (relative error 3e-04)"
+        "asked for float32, measured: matmul float32 (relative error 3e-07), convolution tf32 (relative error 3e-04); "
+        "there is no ratio to what was measured at another precision"
     )
     assert precision.note("float16", {"matmul": {"reason": "no kernel"}}) == "asked for float16, measured: matmul not known (no kernel)"
