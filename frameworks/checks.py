@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 import numpy
 
@@ -48,6 +48,16 @@ def placement(job: Job, found: Mapping[str, Mapping[str, list[str]]]) -> None:
         other = [kind for kind in found.get(what, {}).get("types", []) if kind != wanted]
         if other:
             raise CellFailure("wrong_result", f"{what} are {', '.join(other)}, precision {job.precision} keeps them in {wanted}")
+
+
+def fallbacks(job: Job, names: Sequence[str]) -> None:
+    """No operator of a step ran on the CPU for want of a kernel of the device, unless that was allowed."""
+    if names and not job.fallback:
+        raise CellFailure(
+            "unsupported",
+            f"{job.device} has no kernel for {', '.join(names)}, which would run on the CPU",
+            "--allow-fallback measures it so, and the row names the operators",
+        )
 
 
 def finite(loss: float, steps: int) -> float:

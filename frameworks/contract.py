@@ -178,7 +178,7 @@ class Framework:
 
     ``adapter`` is ``module:Class`` inside that package. ``package`` is the import name whose absence means ``not_installed``,
     ``install`` the remedy. ``executions`` and ``devices`` come best-known first: the first execution is the default.
-    ``environment`` holds variables that the child must start with.
+    ``environment`` holds variables that the child must start with, ``fallback`` those that differ where operators may run on the CPU.
     """
 
     name: str
@@ -190,6 +190,7 @@ class Framework:
     precisions: tuple[str, ...]
     executions: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    fallback: Mapping[str, str] = field(default_factory=dict)
 
 
 # --- the job and its answers ----------------------------------------------------------------------------------------
@@ -209,6 +210,7 @@ class Job:
     seed: int = 0
     batches: int = 4  # distinct batches, cycled, so that no result can be remembered
     dropout: bool = True  # False switches it off, for comparisons of values
+    fallback: bool = False  # whether operators that the device lacks may run on the CPU; the row then names them
     block_seconds: float = 0.1
     warmup_seconds: float = 20.0  # the most that warm-up may take
     checks: bool = True
@@ -339,7 +341,7 @@ class Session(abc.ABC):
     @abc.abstractmethod
     def facts(self) -> dict[str, Any]:
         """What the row must show: ``optimizer`` (real class), ``layout``, ``threads``, ``compilations`` (so far), ``graph_breaks``
-        (None if not compiled), ``deviations`` (sentences), ``switches`` (precision switches as set), ``warnings``."""
+        (None if not compiled), ``fallbacks`` (operators of a step that ran on the CPU for want of a kernel), ``deviations`` (sentences), ``switches`` (precision switches as set), ``warnings``."""
 
     def close(self) -> None:  # noqa: B027 - most sessions hold nothing beyond the process
         """Let go of what was built."""

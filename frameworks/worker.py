@@ -174,6 +174,7 @@ def _measure(channel: Channel, adapter: Adapter, job: Job) -> float | None:
         first_step_seconds, _ = timing.timed(lambda: timing.run_steps(session, 1, read_loss))
         first_loss = checks.finite(session.loss(), 1) if job.computation.loss else None
         channel.emit("first_step", seconds=first_step_seconds, loss=first_loss)
+        checks.fallbacks(job, session.facts().get("fallbacks", ()))
 
         if job.checks and not job.proven:
             channel.emit("phase", name="proof of its steps")

@@ -92,7 +92,7 @@ def _ask(cell: Cell, found: Found, private: Path, logs: Path, request: Request, 
             {"check": to_json(dataclasses.replace(cell.job, golden=cell.case.golden))},
             folder=private,
             log=logs / f"{cell.id}.log",
-            environment=environment.build(private, found.facts.environment, request.threads, request.environment),
+            environment=environment.build(private, environment.of(found.facts, request.fallback), request.threads, request.environment),
             python=found.python,
             limits=limits,
         )

@@ -49,6 +49,7 @@ def app() -> None:
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of the CPU. [each framework's own choice]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of weights, batches and order.")
 @click.option("--no-check", is_flag=True, help="Leave out the proof that it is the same work.")
+@click.option("--allow-fallback", "fallback", is_flag=True, help="Let operators that the GPU lacks run on the CPU; rows name them.")
 @click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="Another interpreter for a framework.")
 @click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable for the children.")
 @click.option("--start-limit", type=float, default=180.0, show_default=True, help="Seconds for a framework's import.")

@@ -7,6 +7,8 @@ import site
 from collections.abc import Mapping
 from pathlib import Path
 
+from frameworks.contract import Framework
+
 # What a process needs to run at all, to find libraries and devices, and to get right results from a BLAS.
 INHERITED = (
     "PATH",
@@ -32,6 +34,11 @@ SIGNIFICANT = (
 )
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def of(framework: Framework, fallback: bool) -> dict[str, str]:
+    """What an adapter asks for, with or without leave to run on the CPU what the device lacks."""
+    return {**framework.environment, **(framework.fallback if fallback else {})}
 
 
 def chosen(framework: Mapping[str, str], threads: int | None, extra: Mapping[str, str]) -> dict[str, str]:

@@ -133,6 +133,7 @@ def _settings(request: Request, rounds: int | None, budget: float | None) -> Set
         threads=request.threads,
         seed=request.seed,
         checks=request.checks,
+        fallback=request.fallback,
     )
 
 
@@ -173,7 +174,9 @@ def _header(request: Request, plan: Plan, found: dict[str, Found], command: list
         environment={
             name: value
             for framework in found.values()
-            for name, value in environment.chosen(framework.facts.environment, request.threads, request.environment).items()
+            for name, value in environment.chosen(
+                environment.of(framework.facts, request.fallback), request.threads, request.environment
+            ).items()
         },
         withheld=tuple(environment.withheld(request.environment)),
         cells=tuple(cell.record() for cell in plan.cells),

@@ -50,6 +50,7 @@ class Settings:
     threads: int | None = None
     seed: int = 0
     checks: bool = True
+    fallback: bool = False
     block_seconds: float = 0.1
     warmup_seconds: float = 20.0
 
@@ -200,6 +201,7 @@ def _cell(
         block_seconds=settings.block_seconds,
         warmup_seconds=settings.warmup_seconds,
         checks=settings.checks,
+        fallback=settings.fallback,
     )
     identity = {
         "computation": case.digest,
@@ -212,6 +214,7 @@ def _cell(
         "budget": settings.budget,
         "block_seconds": settings.block_seconds,
         "checks": settings.checks,
+        "fallback": settings.fallback,
     }
     comparison = digest(identity)
     rival = {**identity, "framework": framework.name, "device": device, "execution": execution}

@@ -40,6 +40,7 @@ class Request:
     threads: int | None = None
     seed: int = 0
     checks: bool = True
+    fallback: bool = False
     pythons: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     start_limit: float = 180.0

@@ -165,7 +165,7 @@ class Runner:
         cell = contestant.cell
         found = self.found[cell.framework]
         folder = private / f"{contestant.position}-{cell.id}"
-        variables = environment.build(folder, found.facts.environment, cell.job.threads, self.extra_environment)
+        variables = environment.build(folder, environment.of(found.facts, cell.job.fallback), cell.job.threads, self.extra_environment)
         contestant.conditions = conditions.now()
         try:
             contestant.child = Child(

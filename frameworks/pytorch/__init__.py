@@ -13,5 +13,6 @@ FRAMEWORKS = (
         precisions=PRECISIONS,
         executions=("eager", "inductor"),
         environment={"PYTORCH_ENABLE_MPS_FALLBACK": "0"},
+        fallback={"PYTORCH_ENABLE_MPS_FALLBACK": "1"},
     ),
 )

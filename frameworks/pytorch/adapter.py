@@ -25,6 +25,7 @@ NOT_IMPLEMENTED = re.compile(
     r"not implemented for|not (?:currently )?(?:implemented|supported) (?:for|on|in|by) (?:the )?(?:MPS|Metal)|Could not run '"
     r"|MPS (?:device|framework|backend)? ?(?:does not|doesn't) support|not implemented.*MPS|unsupported device type: mps|could not create a primitive"
 )
+FELL_BACK = re.compile(r"operator '([\w:.]+)' is not currently supported on the MPS backend and will fall back")
 NO_COMPILER = re.compile(r"No working C\+\+ compiler|InvalidCxxCompiler|Cannot find a working triton|TritonMissing|C compiler")
 
 
@@ -258,6 +259,7 @@ class PyTorchSession(Session):
             "threads": torch.get_num_threads(),
             "compilations": compilations,
             "graph_breaks": graph_breaks,
+            "fallbacks": sorted(set(FELL_BACK.findall(" ".join(self._warnings)))),
             "deviations": deviations(self._job, self._module),
             "switches": dict(self._switches),
             "warnings": list(self._warnings),

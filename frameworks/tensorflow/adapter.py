@@ -222,7 +222,8 @@ class TensorFlowSession(contract.Session):
             "graph_breaks": None if self._job.execution == "eager" else 0,
             "deviations": self._deviations(),
             "switches": self._switches,
-            "warnings": [*self._warnings.texts(), *self._fallbacks()],
+            "fallbacks": self._fallbacks(),
+            "warnings": self._warnings.texts(),
         }
 
     def _fallbacks(self) -> list[str]:
@@ -230,8 +231,7 @@ class TensorFlowSession(contract.Session):
             return []
         step = self._step if hasattr(self._step, "get_concrete_function") else tf.function(self._step)
         with self._scope:
-            names = device.on_the_cpu(step, self._batches[0])
-        return [f"run on the CPU, for want of a kernel for {self._job.device}: {', '.join(names)}"] if names else []
+            return device.on_the_cpu(step, self._batches[0])
 
     def _deviations(self) -> list[str]:
         found = []

@@ -36,6 +36,9 @@ NAMES = {"cpu": "/device:CPU:0", "metal": "/device:GPU:0", "cuda": "/device:GPU:
 
 TITLES = {"cpu": "the CPU", "metal": "Metal", "cuda": "CUDA"}
 
+HOST_WORK = {"StatelessRandomGetKeyCounter", "StatelessRandomGetAlg", "StatelessRandomGetKeyCounterAlg"}
+"""Operators that make a key of a few numbers for a step's random numbers, which is no computation of the workload's."""
+
 _GPU = "metal" if sys.platform == "darwin" else "cuda"
 
 for _gpu in tf.config.list_physical_devices("GPU"):
@@ -114,12 +117,13 @@ def place(device: str, building: bool) -> bool:
 
 
 def on_the_cpu(function: Any, arguments: tuple[Any, ...]) -> list[str]:
-    """The operators of a compiled function that have kernels for the CPU alone."""
+    """The operators of a compiled function that have kernels for the CPU alone, but for those that only make keys of random numbers."""
     from tensorflow.python.framework import kernels  # not public, but the same since 1.8
 
     graph = function.get_concrete_function(*arguments).graph.as_graph_def()
     nodes = [*graph.node, *(node for inner in graph.library.function for node in inner.node_def)]
-    found = {name: {kernel.device_type for kernel in kernels.get_registered_kernels_for_op(name).kernel} for name in {n.op for n in nodes}}
+    names = {node.op for node in nodes} - HOST_WORK
+    found = {name: {kernel.device_type for kernel in kernels.get_registered_kernels_for_op(name).kernel} for name in names}
     return sorted(name for name, devices in found.items() if "CPU" in devices and not devices & {"GPU", "DEFAULT"})
 
 

@@ -83,6 +83,8 @@ def _of_facts(rounds: Sequence[Measured]) -> Iterable[Note]:
     """What the adapters say of how they compute."""
     for measured in rounds:
         facts = measured.facts
+        if facts.fallbacks:
+            yield Note("fallback", f"ran on the CPU what the device has no kernel for: {', '.join(facts.fallbacks)}")
         yield from (Note("deviation", text) for text in facts.deviations)
         if facts.graph_breaks:
             yield Note("graph_breaks", f"compiled in parts, with {facts.graph_breaks} graph breaks")

@@ -42,6 +42,7 @@ BEHAVIOURS = (
     "bigmem",
     "big_together",
     "unsupported",
+    "fallback",
     "out_of_memory",
     "exception",
     "too_fast",

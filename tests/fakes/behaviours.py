@@ -472,6 +472,13 @@ class ExceptionSession(FakeSession):
         raise ValueError("shapes do not agree\nin a framework's words")
 
 
+class FallbackSession(FakeSession):
+    """Runs a part of each step on the CPU."""
+
+    def facts(self) -> dict[str, object]:
+        return {**super().facts(), "fallbacks": ["aten::nonesuch"]}
+
+
 class TooFastSession(FakeSession):
     """Claims to have computed what nothing can compute so soon."""
 

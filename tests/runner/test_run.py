@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import statistics
 import subprocess
@@ -48,6 +49,13 @@ def test_a_fault_costs_one_row_with_its_status(play: Play, name: str) -> None:
 def test_inference_that_changes_parameters_is_a_wrong_result(play: Play) -> None:
     (bad,) = play("update_in_inference", modes=("infer",)).rounds
     assert (bad.status, bad.reason) == ("wrong_result", "inference changed dense_1.bias, dense_1.kernel")
+
+
+def test_an_operator_that_falls_back_to_the_cpu_is_unsupported_unless_allowed(play: Play) -> None:
+    (bad,) = play("fallback").rounds
+    assert (bad.status, "aten::nonesuch" in bad.reason, "--allow-fallback" in bad.remedy) == ("unsupported", True, True)
+    (good,) = play("fallback", settings=dataclasses.replace(QUICK, fallback=True)).rounds
+    assert (good.status, good.facts["fallbacks"]) == ("ok", ["aten::nonesuch"])
 
 
 def test_outputs_that_are_no_numbers(play: Play) -> None:
