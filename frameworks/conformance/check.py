@@ -90,7 +90,7 @@ class _Judge:
 
     def aware(self, session: Session) -> _Judge:
         """With the tolerance for what the session declares."""
-        inside = any("float32" in sentence for sentence in session.facts().get("deviations", ()))
+        inside = _sentences(session, "float32")
         return _Judge(self.case, FLOAT32_INSIDE) if inside and self.tolerance is TOLERANCES["float64"] else self
 
     def near(self, what: str, actual: Any, wanted: Any, tolerance: float, scale: float | None = None, reason: str = "") -> Finding:
@@ -142,23 +142,30 @@ def _training(judge: _Judge, session: Session) -> Iterator[Finding]:
         if name in loaded:
             yield judge.near(f"{name} as loaded", loaded[name], value, judge.tolerance.values)
 
+    skips = _sentences(session, "skips")
     gradients, wanted = session.gradients(), expected.gradients(case)
     yield judge.names("gradients", gradients, wanted)
     floor = judge.tolerance.share * max(map(largest, wanted.values()))
     for name, value in wanted.items():
         if name in gradients:
-            yield judge.near(f"gradient of {name}", gradients[name], value, judge.tolerance.gradients, floor)
+            finding = judge.near(f"gradient of {name}", gradients[name], value, judge.tolerance.gradients, floor)
+            if finding.status == "nan" and skips:  # such a step is skipped, and what is skipped is judged below
+                finding = dataclasses.replace(finding, ok=True, status="ok", reason=f"as declared: {skips[0]}")
+            yield finding
     after = session.parameters()
     changed = [name for name in loaded if not numpy.array_equal(loaded[name], after[name])]
     yield judge.verdict("parameters after gradients()", not changed, f"it changed {changed}")
 
-    yield from _steps(judge, session)
+    yield from _steps(judge, session, bool(skips))
 
 
-def _steps(judge: _Judge, session: Session) -> Iterator[Finding]:
+def _sentences(session: Session, word: str) -> list[str]:
+    """The deviations that the session declares with this word."""
+    return [sentence for sentence in session.facts().get("deviations", ()) if word in sentence]
+
+
+def _steps(judge: _Judge, session: Session, may_skip: bool) -> Iterator[Finding]:
     """By the formula of the language or, where the session declares it, by the deviating one and without the steps that it skipped."""
-    deviations = session.facts().get("deviations", ())
-    may_skip = any("skips" in sentence for sentence in deviations)
     losses: list[float] = []
     taken: list[bool] = []
     parameters = session.parameters()
@@ -170,7 +177,7 @@ def _steps(judge: _Judge, session: Session) -> Iterator[Finding]:
         taken.append(not may_skip or _moved(judge.case, before, parameters))
     found = list(_trained(judge, losses, parameters, expected.training(judge.case, tuple(taken), False), ""))
     word = DEVIATIONS.get(judge.case.computation.optimizer["kind"])
-    declared = [sentence for sentence in deviations if word is not None and word in sentence]
+    declared = _sentences(session, word) if word is not None else []
     if declared and not all(finding.ok for finding in found):
         other = expected.training(judge.case, tuple(taken), True)
         deviating = list(_trained(judge, losses, parameters, other, f"as declared: {declared[0]}"))

@@ -23,7 +23,8 @@ HARD_SWISH = "nn.Hardswish on CUDA multiplies by 1/6 rounded to float32, in floa
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory|Invalid buffer size", re.IGNORECASE)
 NOT_IMPLEMENTED = re.compile(
     r"not implemented for|not (?:currently )?(?:implemented|supported) (?:for|on|in|by) (?:the )?(?:MPS|Metal)|Could not run '"
-    r"|MPS (?:device|framework|backend)? ?(?:does not|doesn't) support|not implemented.*MPS|unsupported device type: mps|could not create a primitive"
+    r"|MPS (?:device|framework|backend)? ?(?:does not|doesn't) support|not implemented.*MPS|unsupported device type: mps"
+    r"|could not create a primitive"
 )
 FELL_BACK = re.compile(r"operator '([\w:.]+)' is not currently supported on the MPS backend and will fall back")
 NO_COMPILER = re.compile(r"No working C\+\+ compiler|InvalidCxxCompiler|Cannot find a working triton|TritonMissing|C compiler")
