@@ -341,7 +341,8 @@ class Session(abc.ABC):
     @abc.abstractmethod
     def facts(self) -> dict[str, Any]:
         """What the row must show: ``optimizer`` (real class), ``layout``, ``threads``, ``compilations`` (so far), ``graph_breaks``
-        (None if not compiled), ``fallbacks`` (operators of a step that ran on the CPU for want of a kernel), ``deviations`` (sentences), ``switches`` (precision switches as set), ``warnings``."""
+        (None if not compiled), ``fallbacks`` (operators of a step that ran on the CPU for want of a kernel), ``deviations`` (sentences),
+        ``switches`` (precision switches as set), ``warnings``."""
 
     def close(self) -> None:  # noqa: B027 - most sessions hold nothing beyond the process
         """Let go of what was built."""

@@ -44,6 +44,8 @@ def app() -> None:
 @many("--batch", "Samples a step, several as 1,8,64. [the workload's]")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of a workload.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Fresh processes of each cell. [3]")
+@click.option("--precision-goal", type=click.FloatRange(min=0.1), metavar="PERCENT", help="Add rounds until ratios are known to ± PERCENT.")
+@click.option("--max-rounds", type=click.IntRange(min=3), default=20, show_default=True, help="The most that --precision-goal makes.")
 @click.option("--budget", type=click.FloatRange(min=0.01), help="Seconds timed of each cell and round. [1]")
 @click.option("--alone", is_flag=True, help="Rivals one after the other instead of in turns.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of the CPU. [each framework's own choice]")

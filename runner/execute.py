@@ -96,7 +96,7 @@ def _carry_out(
     found: dict[str, Found],
     file: runfile.RunFile,
     home: Path,
-    done: dict[str, set[int]],
+    done: dict[str, dict[int, float | None]],
     failed: list[str],
     given_up: set[tuple[str, int]],
 ) -> int:
@@ -128,6 +128,8 @@ def _settings(request: Request, rounds: int | None, budget: float | None) -> Set
     usual = Settings()
     return Settings(
         rounds=request.rounds or rounds or usual.rounds,
+        precision_goal=None if request.precision_goal is None else request.precision_goal / 100,
+        max_rounds=request.max_rounds,
         budget=request.budget or budget or usual.budget,
         alone=request.alone,
         threads=request.threads,

@@ -45,6 +45,8 @@ class Settings:
     """How cells are measured; part of a cell's identity where it changes the number. ``budget`` is seconds a cell and round."""
 
     rounds: int = 3
+    precision_goal: float | None = None  # half the width of a ratio's interval until which rounds are added
+    max_rounds: int = 20
     budget: float = 1.0
     alone: bool = False
     threads: int | None = None

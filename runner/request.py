@@ -35,6 +35,8 @@ class Request:
     batches: tuple[int, ...] = ()
     parameters: Mapping[str, float] = field(default_factory=dict)
     rounds: int | None = None
+    precision_goal: float | None = None  # per cent
+    max_rounds: int = 20
     budget: float | None = None
     alone: bool = False
     threads: int | None = None

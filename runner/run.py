@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import shutil
 import tempfile
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from frameworks.contract import CellFailure, Job, to_json
-from runner import diagnosis, environment, precision
+from runner import diagnosis, effort, environment, precision, statistics
 from runner.launch import Child, Limits
 from runner.machine import conditions
 from runner.plan import BLOCKS, Cell, Comparison, Plan
@@ -81,24 +82,42 @@ class Runner:
         self._began = time.monotonic()
         self._crowded: set[str] = set()  # comparisons whose rivals do not fit beside each other
         self._failed: set[str] = set()  # cells that are not tried again
+        self._seconds: dict[str, dict[int, float]] = {}  # of a step, by cell and round
         self._measured: dict[tuple[str, ...], Mapping[str, Any]] = {}  # what was found once for all cells of a kind
 
-    def run(self, done: Mapping[str, Set[int]], failed: Iterable[str], given_up: Set[tuple[str, int]]) -> None:
+    def run(self, done: Mapping[str, Mapping[int, float | None]], failed: Iterable[str], given_up: Set[tuple[str, int]]) -> None:
         """All rounds, each over all comparisons, so that a run that is stopped has treated them alike.
 
-        ``done`` holds the rounds already measured by cell, ``failed`` cells that have failed, ``given_up`` rounds of a comparison
-        during which the runner itself was killed twice.
+        ``done`` holds the rounds already measured, by cell, with the seconds of a step, ``failed`` cells that have failed, ``given_up``
+        rounds of a comparison during which the runner itself was killed twice.
         """
         self._failed.update(failed)
-        for round_number in range(self.plan.settings.rounds):
-            for comparison in self.plan.comparisons:
+        for cell, rounds in done.items():
+            self._seconds[cell] = {number: seconds for number, seconds in rounds.items() if seconds is not None}
+        for number in itertools.count():
+            wanted = [comparison for comparison in self.plan.comparisons if self._wants_round(comparison, number)]
+            if not wanted:
+                return
+            for comparison in wanted:
                 cells = [
                     cell
-                    for cell in self.plan.turns(comparison, round_number)
-                    if cell.id not in self._failed and round_number not in done.get(cell.id, ())
+                    for cell in self.plan.turns(comparison, number)
+                    if cell.id not in self._failed and number not in done.get(cell.id, ())
                 ]
                 if cells:
-                    self._round(comparison, cells, round_number, (comparison.id, round_number) in given_up)
+                    self._round(comparison, cells, number, (comparison.id, number) in given_up)
+
+    def _wants_round(self, comparison: Comparison, number: int) -> bool:
+        """The rounds asked for and, with a goal, more until every ratio to the first rival is known so well."""
+        settings = self.plan.settings
+        if number < settings.rounds:
+            return True
+        speeds = [self._seconds[cell.id] for cell in comparison.cells if cell.id not in self._failed and cell.id in self._seconds]
+        if settings.precision_goal is None or number >= settings.max_rounds or len(speeds) < 2:
+            return False
+        first, *others = speeds
+        ratios = [statistics.speed_ratio(first, other, statistics.ADDED_CONFIDENCE) for other in others]
+        return not all(effort.enough(ratio, settings.precision_goal, settings.max_rounds) for ratio in ratios)
 
     def _round(self, comparison: Comparison, cells: list[Cell], number: int, given_up: bool) -> None:
         contestants = [Contestant(cell, position, self._is_alone(comparison)) for position, cell in enumerate(cells)]
@@ -321,8 +340,11 @@ class Runner:
         cell, failure = contestant.cell, contestant.failure
         if failure is not None:
             self._failed.add(cell.id)
-        elif (at_exit := diagnosis.at_exit(exit_status)) is not None:
-            contestant.note("exit_crash", at_exit)
+        else:
+            steps = [block.seconds / block.steps for block in contestant.blocks]
+            self._seconds.setdefault(cell.id, {})[number] = statistics.median_of(steps)
+            if (at_exit := diagnosis.at_exit(exit_status)) is not None:
+                contestant.note("exit_crash", at_exit)
         contestant.conditions = {**(contestant.conditions or conditions.now()), "after": conditions.now()}
         log = self._log(cell, number)
         self.write(

@@ -97,16 +97,16 @@ class Run:
     rounds: tuple[Measured, ...]
     end: End | None
 
-    def finished(self, cell: str) -> set[int]:
-        """The rounds of a cell that need not be measured again: those with any result but ``interrupted``."""
-        return set(self._finished.get(cell, ()))
+    def finished(self, cell: str) -> dict[int, float | None]:
+        """The rounds of a cell that need not be measured again, those with any result but ``interrupted``, with the seconds of a step."""
+        return dict(self._finished.get(cell, ()))
 
     @functools.cached_property
-    def _finished(self) -> dict[str, set[int]]:
-        finished: dict[str, set[int]] = {}
+    def _finished(self) -> dict[str, dict[int, float | None]]:
+        finished: dict[str, dict[int, float | None]] = {}
         for measured in self.rounds:
             if measured.status != "interrupted":
-                finished.setdefault(measured.cell, set()).add(measured.round)
+                finished.setdefault(measured.cell, {})[measured.round] = measured.seconds_per_step
         return finished
 
     def failed(self, cell: str) -> bool:

@@ -212,3 +212,11 @@ def test_no_adapter_reads_a_clock_and_no_process_is_forked() -> None:
         cwd=Path(__file__).parent.parent.parent,
     )
     assert [line for line in found.stdout.splitlines() if not line.startswith("frameworks/timing.py")] == []
+
+
+def test_rounds_are_added_until_the_ratio_is_known_or_there_are_enough(play: Play) -> None:
+    settings = Settings(rounds=3, budget=0.02, block_seconds=0.02, precision_goal=0.5, max_rounds=5)
+    precise = play("blocking20", "async20", settings=settings)
+    assert len(precise.rounds) == 2 * 3, "sleeping twenty milliseconds is as regular as that"
+    noisy = play("blocking20", "coin", settings=dataclasses.replace(settings, precision_goal=1e-6))
+    assert len(noisy.rounds) == 2 * 5

@@ -170,26 +170,26 @@ def test_a_file_torn_anywhere_in_its_last_line_is_read_and_resumed(path: Path) -
         path.write_bytes(whole[:end])
         assert [measured.round for measured in read(path).rounds] == [0]
         with RunFile.open_for_resume(path) as file:
-            assert file.run.finished(A) == {0}
+            assert set(file.run.finished(A)) == {0}
             assert path.read_bytes() == whole[:start]
             file.append(make_round(A, 1))
-        assert read(path).finished(A) == {0, 1}
+        assert set(read(path).finished(A)) == {0, 1}
 
 
 def test_a_record_that_only_lacks_its_newline_is_kept(path: Path) -> None:
     write(path, make_round(A, 0))
     path.write_bytes(path.read_bytes()[:-1])
     with RunFile.open_for_resume(path) as file:
-        assert file.run.finished(A) == {0}
+        assert set(file.run.finished(A)) == {0}
         file.append(make_round(A, 1))
-    assert read(path).finished(A) == {0, 1}
+    assert set(read(path).finished(A)) == {0, 1}
 
 
 def test_zeros_at_the_end_are_a_torn_line(path: Path) -> None:
     write(path, make_round(A, 0))
     with path.open("ab") as end:
         end.write(b"\0" * 100)
-    assert read(path).finished(A) == {0}
+    assert set(read(path).finished(A)) == {0}
 
 
 def line(**changes: Any) -> str:
@@ -288,7 +288,7 @@ def test_unknown_keys_are_ignored(path: Path) -> None:
     write(path)
     with path.open("a") as file:
         file.write(line(weather="rain") + "\n")
-    assert read(path).finished(A) == {0}
+    assert set(read(path).finished(A)) == {0}
 
 
 @pytest.mark.parametrize(
@@ -307,13 +307,13 @@ def test_a_time_that_cannot_be_makes_a_round_suspect(path: Path, block: dict[str
 def test_resuming_replaces_interrupted_rounds(path: Path) -> None:
     write(path, Started("c" * 16, 0, (A, B)), make_round(A, 0), make_round(B, 0, status="interrupted"), End("interrupted"))
     with RunFile.open_for_resume(path) as file:
-        assert (file.run.finished(A), file.run.finished(B)) == ({0}, set())
+        assert (set(file.run.finished(A)), set(file.run.finished(B))) == ({0}, set())
         file.append(Started("c" * 16, 0, (B,)))
         assert read(path).end is None
         file.append(make_round(B, 0))
         file.append(End("complete"))
     run = read(path)
-    assert run.finished(B) == {0}
+    assert set(run.finished(B)) == {0}
     assert [measured.status for measured in run.rounds] == ["ok", "ok"]
     assert run.end == End("complete")
 
