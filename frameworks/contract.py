@@ -21,6 +21,8 @@ DEVICES = ("cpu", "mps", "metal", "cuda")
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16", "mixed_bfloat16", "mixed_float16", "float64")
 MODES = ("train", "infer")
 
+GLIMPSE = 2**16  # elements of a result that are read where a few are enough
+
 Status = Literal[
     "ok",
     "not_installed",
@@ -315,6 +317,13 @@ class Session(abc.ABC):
     @abc.abstractmethod
     def outputs(self) -> numpy.ndarray:
         """The network's outputs on the last step's batch, as that step computed them; in ``infer`` only."""
+
+    def glimpse(self) -> numpy.ndarray:
+        """Some of :meth:`outputs`, in any layout, read from the device for next to nothing: :data:`GLIMPSE` elements at the most.
+
+        Adapters of which nobody asks for large outputs need not have one of their own.
+        """
+        return self.outputs()
 
     @abc.abstractmethod
     def gradients(self) -> dict[str, numpy.ndarray]:

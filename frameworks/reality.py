@@ -24,10 +24,9 @@ READ_BACK = 0.2  # the share of a step by which a read-back may be slower right 
 READ_BACK_SECONDS = 0.003  # and never less than this, which a busy machine needs
 MORE_READS = 9  # rounds that are added before a wait is said to be wrong
 DOUBLING = 1.6  # how many times as long twice as many steps take at the least
-TRIES, MORE_TRIES = 3, 12  # of doubling, by the shortest times; more before it is said to fail
+TRIES, MORE_TRIES = 3, 15  # of doubling, by the shortest times; more before it is said to fail
 LONG_STEP = 1.0  # seconds of a step beyond which its doubling costs too much; that wait is held against its results alone
 
-LARGE_OUTPUT = 2**22  # elements beyond which outputs are not read where a loss can be
 LARGE_MODEL = 2**21  # parameters beyond which they are not read back
 
 Read = Callable[[], Any]  # gives a float or an array
@@ -67,18 +66,17 @@ def _reads(session: Session, rounds: int, read: Read) -> list[Reading]:
 
 def reader(session: Session, job: Job) -> Read:
     """How a result is read to the host. In ``train`` the loss, and of small models the updated parameters with it, since an
-    update may be put off where the loss is not; in ``infer`` the outputs, or of very large ones their loss."""
-    if job.mode == "train":
-        if job.computation.parameter_count() > LARGE_MODEL:
-            return session.loss
+    update may be put off where the loss is not; in ``infer`` some of the outputs."""
+    if job.mode == "infer":
+        return session.glimpse
+    if job.computation.parameter_count() > LARGE_MODEL:
+        return session.loss
 
-        def loss_and_parameters() -> float:
-            session.parameters()
-            return session.loss()
+    def loss_and_parameters() -> float:
+        session.parameters()
+        return session.loss()
 
-        return loss_and_parameters
-    size = math.prod(job.computation.network.gives) * (job.computation.batch or 1)
-    return session.loss if size > LARGE_OUTPUT and job.computation.loss else session.outputs
+    return loss_and_parameters
 
 
 def wait_is_real(reads: Sequence[Reading], more: Callable[[], Sequence[Reading]]) -> None:

@@ -171,17 +171,21 @@ def read_backs(session: Session, rounds: int, read: Callable[[], Result]) -> Ite
 def doublings(session: Session, tries: int, read_loss: bool) -> Iterator[float]:
     """How many times as long as n steps 2n steps take, after each try: the ratio of the shortest times so far, since noise only adds.
 
-    n grows until n steps take 20 ms, which begins the times anew.
+    n grows first until n steps take 20 ms.
     """
-    steps, once, twice = 1, math.inf, math.inf
+    steps = 1
+    while (seconds := _seconds(session, steps, read_loss)) < PROBE_SECONDS and steps < PROBE_STEPS:
+        wanted = math.ceil(1.2 * PROBE_SECONDS * steps / max(seconds, 1e-9))
+        steps = min(max(wanted, 2 * steps), GROWTH * steps, PROBE_STEPS)
+    once = twice = math.inf
     for _ in range(tries):
-        once = min(once, timed(lambda: run_steps(session, steps, read_loss))[0])  # noqa: B023 - called at once
-        twice = min(twice, timed(lambda: run_steps(session, 2 * steps, read_loss))[0])  # noqa: B023
-        if once < PROBE_SECONDS and steps < PROBE_STEPS:
-            wanted = math.ceil(1.2 * PROBE_SECONDS * steps / max(once, 1e-9))
-            steps, once, twice = min(max(wanted, 2 * steps), GROWTH * steps, PROBE_STEPS), math.inf, math.inf
-        else:
-            yield twice / max(once, 1e-9)
+        once = min(once, _seconds(session, steps, read_loss))
+        twice = min(twice, _seconds(session, 2 * steps, read_loss))
+        yield twice / max(once, 1e-9)
+
+
+def _seconds(session: Session, steps: int, read_loss: bool) -> float:
+    return timed(lambda: run_steps(session, steps, read_loss))[0]
 
 
 def shortest_step(session: Session, blocks: int = 3) -> float:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from frameworks import data
-from frameworks.contract import Adapter, CellFailure, Job, Session, Unsupported
+from frameworks.contract import GLIMPSE, Adapter, CellFailure, Job, Session, Unsupported
 from frameworks.pytorch import device, layers, modules, training, weights
 from frameworks.pytorch.layout import LAST, Layout, from_layout, to_layout
 
@@ -177,6 +177,12 @@ class PyTorchSession(Session):
     def outputs(self) -> numpy.ndarray:
         outputs = from_layout(weights.to_numpy(self._last(self._outputs)), self._model.output)
         return outputs[0] if self._job.computation.batch is None else outputs
+
+    def glimpse(self) -> numpy.ndarray:
+        part = self._last(self._outputs)
+        while part.numel() > GLIMPSE:
+            part = part[0] if part.ndim > 1 else part[:GLIMPSE]
+        return weights.to_numpy(part)
 
     @staticmethod
     def _last(value: Tensor | None) -> Tensor:

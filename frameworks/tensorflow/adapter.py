@@ -12,7 +12,7 @@ import numpy
 import tensorflow as tf
 
 from frameworks import contract
-from frameworks.contract import CellFailure, Job, Unsupported
+from frameworks.contract import GLIMPSE, CellFailure, Job, Unsupported
 from frameworks.data import Batch, batches, parameter_values
 from frameworks.tensorflow import device, layers, training, weights
 
@@ -157,6 +157,14 @@ class TensorFlowSession(contract.Session):
             raise ValueError("outputs are kept in mode infer only")
         array: numpy.ndarray = self._done().numpy()
         array = array[0] if self._lone() else array
+        return array if array.dtype.kind in "iu" else array.astype(numpy.float64)
+
+    def glimpse(self) -> numpy.ndarray:
+        with self._scope:
+            part = self._done()
+            while part.shape.num_elements() > GLIMPSE:
+                part = part[0] if part.shape.rank > 1 else part[:GLIMPSE]
+            array: numpy.ndarray = part.numpy()
         return array if array.dtype.kind in "iu" else array.astype(numpy.float64)
 
     def _done(self) -> Any:

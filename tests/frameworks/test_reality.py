@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
-from frameworks import reality, timing
-from frameworks.contract import CellFailure, Computation, Node, Tensor
+from frameworks import reality, registry, timing
+from frameworks.contract import GLIMPSE, CellFailure, Computation, Node, Tensor
 from tests.frameworks.simulated import Clock, job, simulate, stepped
 
 HONEST = ("blocking20", "async20", "lazy", "compile500", "shape_compile", "coin", "cached")
@@ -113,3 +115,19 @@ def test_its_cost_is_a_small_part_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> 
     before = clock.now
     reality.check(session, asked)
     assert clock.now - before < 0.3
+
+
+@pytest.mark.parametrize("name", ["pytorch", "tensorflow"])
+@pytest.mark.parametrize("extent", [4, 300])
+def test_a_glimpse_is_of_the_outputs_and_small(name: str, extent: int) -> None:
+    pytest.importorskip({"pytorch": "torch"}.get(name, name))
+    shape = (extent, extent)
+    work = Computation(Node("copy", "", (shape,), shape), (Tensor("a", shape, "normal"),), None, None, {"kind": "none"}, None)
+    asked = dataclasses.replace(job("blocking20", work, mode="infer"), framework=name)
+    session = registry.adapter(name).build(asked)
+    session.step()
+    session.wait()
+    glimpse = session.glimpse()
+    assert 0 < glimpse.size <= GLIMPSE
+    assert set(glimpse.flat) <= set(session.outputs().flat)
+    session.close()
