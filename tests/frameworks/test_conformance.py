@@ -15,7 +15,7 @@ import yaml
 from frameworks import registry
 from frameworks.conformance import Case, Finding, cases, check_case, run
 from frameworks.contract import Computation, Node, Unsupported
-from frameworks.reference import elementwise, layers, sequences, windows
+from frameworks.reference import elementwise, layers, network, normalization, optimizers, sequences, windows
 from runner.spec.workload import load_workload
 from tests.fakes.reference_adapter.adapter import Mutation, ReferenceAdapter, ReferenceSession
 
@@ -195,6 +195,53 @@ def body_alone(node: Node) -> Node:
     return dataclasses.replace(node, kind="sequence") if node.kind == "residual" else node
 
 
+def softmax_over_positions(x: Any, said: Mapping[str, Any], own: Mapping[str, Any], training: bool) -> Any:
+    return numpy.moveaxis(elementwise.softmax_of(numpy.moveaxis(x, 1, -1)), -1, 1)
+
+
+def epsilon_outside_the_root(x: Any, said: Mapping[str, Any], own: Mapping[str, Any], training: bool) -> Any:
+    centred = x - x.mean(axis=-1, keepdims=True)
+    deviation = numpy.sqrt((centred * centred).mean(axis=-1, keepdims=True))
+    return own["scale"] * centred / (deviation + said["eps"]) + own["offset"]
+
+
+def unbiased_variance(x: Any, said: Mapping[str, Any], own: Mapping[str, Any], training: bool) -> Any:
+    """Batch normalisation that trains by the variance with Bessel's correction."""
+    if not training:
+        return normalization.batch_norm(x, said, own, training)
+    mean, variance = normalization.channel_statistics(x)
+    count = x.size // x.shape[-1]
+    return normalization.batch_norm(x, said, {**own, "mean": mean, "variance": variance * count / (count - 1)}, False)
+
+
+def dropped_in_inference(x: Any, said: Mapping[str, Any], own: Mapping[str, Any], training: bool) -> Any:
+    return x if training else x * (numpy.random.RandomState(0).random_sample(x.shape) >= said["rate"])
+
+
+def skipped_update(session: ReferenceSession, batch: Any) -> None:
+    """The second step leaves the update out."""
+    if session.steps != 1:
+        ReferenceSession.update(session, batch)
+
+
+def accumulated(session: ReferenceSession, batch: Any) -> None:
+    """An update by the sum of all gradients so far, as when nobody clears them."""
+    slopes = network.gradients(session.computation, session.values, batch, to_inputs=False)
+    kept = getattr(session, "kept", {})
+    session.kept = {name: slope + kept.get(name, 0.0) for name, slope in slopes.items()}  # type: ignore[attr-defined]
+    session.values, session.state = optimizers.update(
+        session.computation.optimizer, session.values, session.kept, session.state, deviating=False
+    )
+
+
+def half_outputs(session: ReferenceSession) -> numpy.ndarray:
+    return session.last_outputs.astype(numpy.float16).astype(numpy.float64)
+
+
+def half_loss(session: ReferenceSession) -> float:
+    return float(numpy.float16(session.last_loss))
+
+
 # Mutation, and the layer (a prefix of case names) whose cases must catch it.
 MUTANTS: dict[str, tuple[Mutation, str]] = {
     "batch_norm eps": (attribute("batch_norm", eps=lambda eps: 1e-3), "batch_norm"),
@@ -242,6 +289,14 @@ MUTANTS: dict[str, tuple[Mutation, str]] = {
     "the same mask in attention": (Mutation(session={"mask": same_mask}), "attention/dropout"),
     "load that does nothing": (Mutation(session={"load": forgetful_load}), "dense/vector"),
     "load that refuses nothing": (Mutation(session={"load": no_refusal}), "session"),
+    "softmax over another axis": (Mutation(layers={"softmax": softmax_over_positions}), "softmax/"),
+    "epsilon outside the root": (Mutation(layers={"layer_norm": epsilon_outside_the_root}), "layer_norm"),
+    "unbiased variance in training": (Mutation(layers={"batch_norm": unbiased_variance}), "batch_norm"),
+    "dropout left on in inference": (Mutation(layers={"dropout": dropped_in_inference}), "dropout"),
+    "a skipped update": (Mutation(session={"update": skipped_update}), "dense/vector"),
+    "gradients accumulated": (Mutation(session={"update": accumulated}), "dense/vector"),
+    "half precision claimed as single": (Mutation(session={"outputs": half_outputs}), "dense/vector"),
+    "a loss in half precision": (Mutation(session={"loss": half_loss}), "dense/vector"),
     "outputs that are no numbers": (Mutation(session={"outputs": not_a_number}), "dense/vector"),
     "gradients that advance the batch": (Mutation(session={"gradients": advancing_gradients}), "dense/vector"),
     "gradients that change parameters": (Mutation(session={"gradients": training_gradients}), "dense/vector"),
@@ -265,6 +320,7 @@ def test_a_wrong_adapter_is_caught(name: str) -> None:
     found = judged(ReferenceAdapter(mutation), prefix)
     wrong = [finding for finding in found if not finding.ok]
     assert wrong and {finding.status for finding in wrong} <= {"wrong_result", "nan"}
+    assert all(finding.case.startswith(prefix) and finding.what for finding in wrong), "each names the place"
 
 
 def test_rotation_of_neighbours_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
