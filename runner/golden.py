@@ -49,6 +49,7 @@ class Entry:
     deviation: float
     losses: tuple[float, ...] | None
     deviating: tuple[float, ...] | None
+    sensitivity: Mapping[str, tuple[float, ...]] | None
     outputs: Outputs
 
 
@@ -133,6 +134,7 @@ def _entry(data: Mapping[str, Any]) -> Entry:
         deviation=_numbers("deviation", [data["deviation"]])[0],
         losses=None if data["losses"] is None else _numbers("losses", data["losses"]),
         deviating=None if data["deviating"] is None else _numbers("deviating", data["deviating"]),
+        sensitivity=None if data["losses"] is None else {kind: _numbers(kind, moved) for kind, moved in data["sensitivity"].items()},
         outputs=Outputs(tuple(int(extent) for extent in outputs["shape"]), _numbers("values", outputs["values"])),
     )
 

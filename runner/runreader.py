@@ -73,6 +73,7 @@ class Measured:
     process_peak: int | None
     loss_first: float | None
     loss_last: float | None
+    parity: Mapping[str, float] | None
     load: float | None
     facts: Facts
     measured_precision: Mapping[str, Mapping[str, Any]]
@@ -274,6 +275,7 @@ class _Reader:
                 process_peak=_number("process_peak", memory),
                 loss_first=_number("first", loss),
                 loss_last=_number("last", loss),
+                parity=_parity(data.get("parity")),
                 load=_load(data.get("conditions", {})),
                 facts=self._facts(cell, data.get("facts", {})),
                 measured_precision=self._precision(cell, data.get("measured_precision", {})),
@@ -349,6 +351,11 @@ def _number(name: str, values: Mapping[str, Any]) -> Any:
     if value is not None and type(value) is not float and type(value) is not int:
         raise ValueError(f"{name} must be a number, not {value!r:.60}")
     return value
+
+
+def _parity(said: Mapping[str, Any] | None) -> dict[str, float] | None:
+    """The comparison with the golden curve, where there was one."""
+    return None if said is None else {name: _number(name, said) for name in ("error", "tolerance", "steps", "values")}
 
 
 def _damage(line: bytes, error: orjson.JSONDecodeError) -> str:

@@ -18,6 +18,8 @@ from runner.statistics import VERDICT_ROUNDS, Verdict
 tabulate.MIN_PADDING = 0  # a table must fit into a terminal, and headers are its widest texts
 
 HEADINGS = {"train": "Training", "infer": "Inference"}
+VERIFIED = "Verified: so many training steps or outputs were held against a golden curve in float64, with this relative error."
+UNVERIFIED = "unverified"
 
 Field = tuple[str, str, Callable[[CellRow], str]]  # header, alignment, text
 
@@ -33,7 +35,7 @@ def render(report: Report) -> str:
         parts.append("**The run was interrupted or is still going on: what is missing is listed under “Not ok”.**")
     parts += _legend(report)
     for table in report.tables:
-        parts += [*_speed(table, names, marks), *_costs(table, names)]
+        parts += [*_speed(table, names, marks, _doubt(report)), *_costs(table, names, _doubt(report))]
     parts += [*problems(report, names), *notes(report, names), *how_measured(report)]
     return "\n\n".join(parts) + "\n"
 
@@ -88,10 +90,16 @@ def _marks(report: Report) -> dict[str, str]:
 # --- tables -------------------------------------------------------------------------------------------------------------
 
 
-def _speed(table: Table, names: Names, marks: dict[str, str]) -> Iterable[str]:
+def _doubt(report: Report) -> str:
+    """What stands behind the title of every table of a run without checks."""
+    return f", {UNVERIFIED.upper()}" if report.header.settings.get("checks") is False else ""
+
+
+def _speed(table: Table, names: Names, marks: dict[str, str], doubt: str) -> Iterable[str]:
     """How fast: throughput by column, and ratios to the first column."""
     units = {cell.unit for cell in table.cells()}
-    yield f"### {HEADINGS[table.mode]}: {escape(min(units)) if len(units) == 1 else 'samples'} per second (more is better)"
+    unit = escape(min(units)) if len(units) == 1 else "samples"
+    yield f"### {HEADINGS[table.mode]}: {unit} per second (more is better){doubt}"
     fields = _keys(table, with_unit=len(units) > 1)
     compared = {column for row in table.rows for column, cell in row.items() if cell.ratio is not None}
     headers = [header for header, _, _ in fields]
@@ -138,8 +146,8 @@ def _judged(ratio: float, low: float | None, high: float | None, verdict: Verdic
     return f"{numbers.ratio(ratio)}{interval} {verdict}"
 
 
-def _costs(table: Table, names: Names) -> Iterable[str]:
-    """What it takes to get there: times before the first steady step, and memory."""
+def _costs(table: Table, names: Names, doubt: str) -> Iterable[str]:
+    """What it takes to get there: times before the first steady step, memory, and the proof that it is the same work."""
     measured = [cell for cell in table.cells() if cell.rounds]
     if not measured:
         return
@@ -155,9 +163,19 @@ def _costs(table: Table, names: Names) -> Iterable[str]:
         (f"device peak, {device.name}", "right", lambda cell: device.text(cell.device_peak_bytes)),
         (f"process peak, {process.name}", "right", lambda cell: process.text(cell.process_peak_bytes)),
         ("rounds × blocks", "right", lambda cell: f"{cell.rounds} × {numbers.whole(round(cell.blocks / cell.rounds))}"),
+        ("verified", "left", _verified),
     ]
-    yield f"### {HEADINGS[table.mode]}: start and memory (less is better)"
+    yield f"### {HEADINGS[table.mode]}: start and memory (less is better){doubt}"
     yield _grid([header for header, _, _ in fields], [side for _, side, _ in fields], [[f[2](cell) for f in fields] for cell in measured])
+    if any(cell.verified_steps is not None for cell in measured):
+        yield VERIFIED
+
+
+def _verified(cell: CellRow) -> str:
+    """``5 steps, 2e-7``."""
+    if cell.verified_steps is None:
+        return UNVERIFIED
+    return f"{numbers.compared(cell.verified_steps, cell.verified_values)}, {numbers.deviation(cell.verified_error)}"
 
 
 def _start(cell: CellRow) -> float | None:

@@ -41,7 +41,8 @@ class CellRow:
     a round, ``trend`` how much longer the last blocks of rounds took than the first, relative, where that is no chance. ``ratio`` says how
     many times as fast the cell is as the cell ``ratio_to``, which itself has none; ``ratio_error`` is the standard error of its logarithm.
     ``rounds`` were ok and ``rounds_failed`` were not; ``status`` is ``ok`` if any was. ``blocks`` are all those of the ok rounds.
-    ``measured_precision`` is that of :class:`runner.records.Round`.
+    ``measured_precision`` is that of :class:`runner.records.Round`; ``verified`` are the figures of :class:`frameworks.parity.Parity`, None
+    where there was no golden curve to compare with.
     """
 
     cell: str
@@ -90,6 +91,10 @@ class CellRow:
     process_peak_bytes: float | None
     loss_first: float | None
     loss_last: float | None
+    verified_steps: int | None
+    verified_values: int | None
+    verified_error: float | None
+    verified_tolerance: float | None
     optimizer: str | None
     layout: str | None
     threads: int | None

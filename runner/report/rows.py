@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,7 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -
     samples = cell.batch or 1
     worst = None if good or not failures else failures[-1]
     facts = good[-1].facts if good else None
+    parity: Mapping[str, Any] = next((measured.parity for measured in good if measured.parity), {})
     return CellRow(
         **{**{f.name: getattr(cell, f.name) for f in dataclasses.fields(cell) if f.name != "id"}, "variant": dict(cell.variant)},
         cell=cell.id,
@@ -108,6 +109,10 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -
         process_peak_bytes=_highest(m.process_peak for m in good),
         loss_first=good[0].loss_first if good else None,
         loss_last=good[0].loss_last if good else None,
+        verified_steps=parity.get("steps"),
+        verified_values=parity.get("values"),
+        verified_error=parity.get("error"),
+        verified_tolerance=parity.get("tolerance"),
         optimizer=facts.optimizer if facts else None,
         layout=facts.layout if facts else None,
         threads=facts.threads if facts else None,
