@@ -84,7 +84,7 @@ def _ask(reference: str, device: str, precision: str, execution: str, python: st
 def render(results: Sequence[Conformance], format: str) -> str:
     """The matrix of layers and adapters with the largest error in each, then every failure and everything unsupported."""
     if format == "json":
-        return json.dumps([{**_keys(result), "passed": result.passed, "findings": list(result.findings)} for result in results], indent=2)
+        return json.dumps([_whole(result) for result in results], indent=2)
     if format == "csv":
         text = io.StringIO()
         rows = [{**_keys(result), **finding} for result in results for finding in result.findings]
@@ -97,6 +97,12 @@ def render(results: Sequence[Conformance], format: str) -> str:
     for precision in dict.fromkeys(result.precision for result in results):
         parts += _section(precision, [result for result in results if result.precision == precision])
     return "\n\n".join(parts)
+
+
+def _whole(result: Conformance) -> dict[str, Any]:
+    failure = result.failure
+    ended = None if failure is None else {"status": failure.status, "reason": failure.reason, "remedy": failure.remedy}
+    return {**_keys(result), "passed": result.passed, "failure": ended, "findings": list(result.findings)}
 
 
 def _keys(result: Conformance) -> dict[str, str]:

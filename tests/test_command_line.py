@@ -225,3 +225,16 @@ def wait_for_rounds(folder: Path, wanted: int) -> None:
 def no_workers() -> bool:
     workers = [process for process in psutil.process_iter(["cmdline"]) if "frameworks.worker" in (process.info["cmdline"] or ())]
     return not workers
+
+
+def test_conform_passes_a_right_adapter_and_fails_a_wrong_one(folder: Path) -> None:
+    right = h2h(folder, "conform", str(FAKES / "reference_adapter"), "--precision", "float32")
+    assert right.returncode == 0, right.stdout + right.stderr
+    assert "| batch_norm" in right.stdout
+    assert "FAILS" not in right.stdout
+    wrong = h2h(folder, "conform", f"{FAKES}:too_fast", f"{FAKES}:absent", "--precision", "float32", "--format", "json")
+    assert wrong.returncode == 1
+    found = {result["framework"]: result for result in json.loads(wrong.stdout)}
+    assert not any(result["passed"] for result in found.values())
+    assert found["absent"]["failure"]["status"] == "not_installed"
+    assert "conv2d" in {finding["layer"] for finding in found["too_fast"]["findings"] if not finding["ok"]}
