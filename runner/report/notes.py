@@ -31,11 +31,11 @@ def cell_notes(header: Header, cells: Sequence[Cell], rounds: Mapping[str, Seque
         found += [note for note in [_optimizer(cell, cells, good)] if note is not None]
         for note in dict.fromkeys(found):
             gathered.setdefault(note, []).append(cell.id)
-    unverified = [cell.id for cell in cells if good[cell.id] and not any(measured.parity for measured in good[cell.id])]
     if header.settings.get("checks") is False:
-        gathered[Note("unchecked", "it was not checked that the frameworks compute the same")] = unverified
+        gathered[Note("unchecked", "it was not checked that the frameworks compute the same")] = [c.id for c in cells if good[c.id]]
     else:
-        gathered[Note("not_verified", "there is no golden curve of what was computed; h2h check --write makes one")] = unverified
+        without = [c.id for c in cells if good[c.id] and not any(measured.parity for measured in good[c.id])]
+        gathered[Note("not_verified", "there is no golden curve of what was computed; h2h check --write makes one")] = without
     return tuple(CellNote(note.code, note.text, tuple(ids)) for note, ids in gathered.items() if ids)
 
 

@@ -25,9 +25,13 @@ def two_rivals(**changes: Any) -> Header:
     return dataclasses.replace(whole, **{"cells": whole.cells[:2], **changes})
 
 
+PARITY = {"error": 2e-7, "tolerance": 2e-5, "steps": 5, "values": 5, "seconds": 0.5}
+
+
 def timed(cell: str, number: int, seconds: float, **changes: Any) -> Round:
     """An ok round at so many seconds a step; the batch is 64."""
-    return dataclasses.replace(Round(cell=cell, round=number, position=0, status="ok", blocks=(Block(10, 10 * seconds, 0.0),)), **changes)
+    blocks = (Block(10, 10 * seconds, 0.0),)
+    return dataclasses.replace(Round(cell=cell, round=number, position=0, status="ok", blocks=blocks, parity=PARITY), **changes)
 
 
 def reported(folder: Path, *records: Record, header: Header | None = None, end: bool = True) -> Report:
@@ -193,6 +197,14 @@ def test_rounds_far_apart_are_named(tmp_path: Path, times: tuple[float, ...], co
 
 def codes(found: Report) -> dict[str, tuple[str, ...]]:
     return {note.code: note.cells for note in found.notes}
+
+
+def test_a_cell_is_verified_by_any_of_its_rounds(tmp_path: Path) -> None:
+    found = reported(tmp_path, timed(FIRST, 0, 1.0), timed(FIRST, 1, 1.0, parity=None), timed(SECOND, 0, 1.0, parity=None))
+    first, second = row(found, FIRST), row(found, SECOND)
+    assert (first.verified_steps, first.verified_values, first.verified_error, first.verified_tolerance) == (5, 5, 2e-7, 2e-5)
+    assert (second.verified_steps, second.verified_error) == (None, None)
+    assert codes(found)["not_verified"] == (SECOND,)
 
 
 def test_notes_are_said_once_with_all_their_cells(tmp_path: Path) -> None:
