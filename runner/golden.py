@@ -103,6 +103,8 @@ def read(path: Path) -> Golden:
     """Read a file. Raises :class:`GoldenError` for anything that :func:`write` would not have written."""
     try:
         data = json.loads(path.read_bytes(), parse_constant=_refuse)
+        if not isinstance(data, dict):
+            raise ValueError("an object was expected")
         if data["schema"] != SCHEMA:
             raise ValueError(f"its schema is {data['schema']!r}, and this headtohead reads {SCHEMA}")
         return Golden(
@@ -116,8 +118,10 @@ def read(path: Path) -> Golden:
         raise GoldenError(f"{path}: cannot be read: {error.strerror or error}") from error
     except KeyError as error:
         raise _damaged(path, f"it lacks {error.args[0]!r}") from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise _damaged(path, str(error)) from error
+    except (TypeError, AttributeError) as error:
+        raise _damaged(path, "a value in it is of another kind than it should be") from error
 
 
 def _damaged(path: Path, what: str) -> GoldenError:

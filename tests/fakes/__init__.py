@@ -8,6 +8,7 @@ BEHAVIOURS = (
     "lazy",
     "early_wait",
     "no_wait",
+    "no_wait_of_short_steps",
     "waits_for_one",
     "lazy_update",
     "compile500",
@@ -47,6 +48,7 @@ BEHAVIOURS = (
     "exception",
     "too_fast",
     "recompiles",
+    "wrong5",
 )
 
 

@@ -125,13 +125,14 @@ class Async20Session(FakeSession):
     """A step returns at once, a thread works 20 ms, ``wait`` joins it."""
 
     early = 0.0
+    takes = 0.02
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.done_at = 0.0
 
     def work(self) -> None:
-        self.done_at = max(self.done_at, time.monotonic()) + 0.02
+        self.done_at = max(self.done_at, time.monotonic()) + self.takes
 
     def wait(self) -> None:
         time.sleep(max(0.0, self.done_at - self.early - time.monotonic()))
@@ -139,6 +140,10 @@ class Async20Session(FakeSession):
     def loss(self) -> float:
         time.sleep(max(0.0, self.done_at - time.monotonic()))
         return super().loss()
+
+    def outputs(self) -> numpy.ndarray:
+        time.sleep(max(0.0, self.done_at - time.monotonic()))
+        return super().outputs()
 
 
 class EarlyWaitSession(Async20Session):
@@ -169,6 +174,16 @@ class NoWaitSession(Async20Session):
 
     def wait(self) -> None:
         pass
+
+
+class NoWaitOfShortStepsSession(NoWaitSession):
+    """The same for a device that takes a millisecond, and a host that takes a tenth of it."""
+
+    takes = 0.001
+
+    def work(self) -> None:
+        time.sleep(0.0001)
+        super().work()
 
 
 class WaitsForOneSession(Async20Session):
@@ -491,6 +506,16 @@ class RecompilesSession(FakeSession):
 
     def facts(self) -> dict[str, object]:
         return {**super().facts(), "compilations": self.steps}
+
+
+class Wrong5Session(FakeSession):
+    """What a network gives is 5 % too large; single operators are right."""
+
+    def loss(self) -> float:
+        return 1.05 * super().loss()
+
+    def outputs(self) -> numpy.ndarray:
+        return super().outputs() * (1.0 if self.job.computation.loss is None else 1.05)
 
 
 def __getattr__(name: str) -> type[FakeAdapter]:
