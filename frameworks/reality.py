@@ -20,11 +20,11 @@ import numpy
 from frameworks import checks, timing
 from frameworks.contract import CellFailure, Job, Session
 
-READ_BACK = 0.2  # the share of a step by which a read-back may be slower right after a wait than once more
+READ_BACK = 0.1  # the share of the steps' time by which a read-back may be slower right after their wait than once more
 READ_BACK_SECONDS = 0.003  # and never less than this, which a busy machine needs
 MORE_READS = 9  # rounds that are added before a wait is said to be wrong
 DOUBLING = 1.6  # how many times as long twice as many steps take at the least
-TRIES, MORE_TRIES = 3, 15  # of doubling, by the shortest times; more before it is said to fail
+TRIES, MORE_TRIES = 2, 15  # of doubling, by the shortest times; more before it is said to fail
 LONG_STEP = 1.0  # seconds of a step beyond which its doubling costs too much; that wait is held against its results alone
 
 LARGE_MODEL = 2**21  # parameters beyond which they are not read back
@@ -37,16 +37,18 @@ def check(session: Session, job: Job) -> None:
     """Prove a session that has done exactly its first step, before anything is timed by its wait. Raises :class:`CellFailure`:
     ``bad_wait``, or ``wrong_result`` for steps that are not computed.
 
-    It takes as many steps as there are batches with two read-backs each, and steps for 0.2 s; more only where those do not convince.
+    Steps are taken in blocks of 20 ms, so that a device has something to be waited for: one for each batch, and then the time of six;
+    more only where those do not convince.
     """
     read = reader(session, job)
+    steps = timing.steps_to_probe(session, job.batches, read)
     first = read()
     if isinstance(first, numpy.ndarray):
         checks.outputs_finite(first)
     with _other_parameters(session, job):
-        reads = _reads(session, job.batches, read)
+        reads = _reads(session, steps, job.batches, read)
         marks = [_mark(first), *(each.value for each in reads)]
-        wait_is_real(reads, lambda: _reads(session, MORE_READS, read))
+        wait_is_real(reads, lambda: _reads(session, steps, MORE_READS, read))
         if _batches_differ(job) and len(set(marks[1:])) == 1:
             raise CellFailure(
                 "wrong_result",
@@ -54,14 +56,16 @@ def check(session: Session, job: Job) -> None:
                 "the adapter's step must compute every batch",
             )
         if _parameters_changed(job) and marks[-1] == marks[0]:
-            _all_anew(job, marks + [each.value for each in _reads(session, job.batches - 1, read)])
-    if min(each.step for each in reads) < LONG_STEP:
-        time_is_proportional(timing.doublings(session, MORE_TRIES, job.mode == "train" and job.computation.read_loss == "every_step"))
+            _all_anew(job, marks + [each.value for each in _reads(session, steps, job.batches - 1, read)])
+    if min(each.steps for each in reads) < LONG_STEP:
+        time_is_proportional(
+            timing.doublings(session, steps, MORE_TRIES, job.mode == "train" and job.computation.read_loss == "every_step")
+        )
 
 
-def _reads(session: Session, rounds: int, read: Read) -> list[Reading]:
+def _reads(session: Session, steps: int, rounds: int, read: Read) -> list[Reading]:
     """Read-backs with marks in the place of values, which may be large."""
-    return [dataclasses.replace(each, value=_mark(each.value)) for each in timing.read_backs(session, rounds, read)]
+    return [dataclasses.replace(each, value=_mark(each.value)) for each in timing.read_backs(session, steps, rounds, read)]
 
 
 def reader(session: Session, job: Job) -> Read:
@@ -98,7 +102,7 @@ def _excess(reads: Sequence[Reading]) -> float:
 
 
 def _allowed(reads: Sequence[Reading]) -> float:
-    return max(READ_BACK_SECONDS, READ_BACK * min(each.step for each in reads))
+    return max(READ_BACK_SECONDS, READ_BACK * min(each.steps for each in reads))
 
 
 def time_is_proportional(ratios: Iterator[float]) -> None:
@@ -165,5 +169,7 @@ def _last_trainable(job: Job) -> str | None:
 
 
 def _mark(value: float | numpy.ndarray) -> float:
-    """A number that tells results apart."""
+    """A number that tells results apart. A loss that is none is a :class:`CellFailure`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise CellFailure("nan", f"the loss is {value} in the first steps")
     return zlib.crc32(numpy.ascontiguousarray(value).tobytes()) if isinstance(value, numpy.ndarray) else value

@@ -151,32 +151,45 @@ def _drifts(series: list[float]) -> bool:
 
 @dataclass(frozen=True)
 class ReadBack(Generic[Result]):
-    """Seconds of a step with its wait, of reading what it gave right after it, and of reading that once more; and what was read."""
+    """Seconds of some steps with their wait, of reading the last one's result right after it, and of reading that once more; and the
+    result."""
 
-    step: float
+    steps: float
     first: float
     again: float
     value: Result
 
 
-def read_backs(session: Session, rounds: int, read: Callable[[], Result]) -> Iterator[ReadBack[Result]]:
-    """As many steps as rounds, each followed by two read-backs."""
+def read_backs(session: Session, steps: int, rounds: int, read: Callable[[], Result]) -> Iterator[ReadBack[Result]]:
+    """For each round, so many steps and two read-backs."""
     for _ in range(rounds):
-        step, _ = timed(lambda: run_steps(session, 1, read_loss=False))
+        seconds = _seconds(session, steps, read_loss=False)
         first, value = timed(read)
         again, _ = timed(read)
-        yield ReadBack(step, first, again, value)
+        yield ReadBack(seconds, first, again, value)
 
 
-def doublings(session: Session, tries: int, read_loss: bool) -> Iterator[float]:
-    """How many times as long as n steps 2n steps take, after each try: the ratio of the shortest times so far, since noise only adds.
+def steps_to_probe(session: Session, batches: int, read: Callable[[], object]) -> int:
+    """How many steps take 20 ms up to the read-back of a result, which needs no wait. It has no divisor in common with ``batches``, so that
+    results read after so many steps each come from one batch after the other."""
 
-    n grows first until n steps take 20 ms.
-    """
+    def steps_and_read() -> None:
+        run_steps(session, steps, read_loss=False)
+        read()
+
     steps = 1
-    while (seconds := _seconds(session, steps, read_loss)) < PROBE_SECONDS and steps < PROBE_STEPS:
+    while True:
+        seconds, _ = timed(steps_and_read)
+        if seconds >= PROBE_SECONDS or steps >= PROBE_STEPS:
+            return steps
         wanted = math.ceil(1.2 * PROBE_SECONDS * steps / max(seconds, 1e-9))
-        steps = min(max(wanted, 2 * steps), GROWTH * steps, PROBE_STEPS)
+        steps = min(max(wanted, steps + 1), GROWTH * steps)
+        while math.gcd(steps, batches) != 1:
+            steps += 1
+
+
+def doublings(session: Session, steps: int, tries: int, read_loss: bool) -> Iterator[float]:
+    """How many times as long twice as many steps take, after each try: the ratio of the shortest times so far, since noise only adds."""
     once = twice = math.inf
     for _ in range(tries):
         once = min(once, _seconds(session, steps, read_loss))

@@ -46,6 +46,15 @@ def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str,
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_wait_for_nothing_is_found_where_a_step_takes_a_millisecond(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    for seed in range(20):
+        simulate(monkeypatch, Clock(0.005, seed))
+        session, asked = stepped("no_wait_of_short_steps", job("no_wait_of_short_steps", mode=mode))
+        with pytest.raises(CellFailure, match="read-back right after wait"):
+            reality.check(session, asked)
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", HONEST)
 def test_an_honest_adapter_passes_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch, name: str, mode: str) -> None:
     for seed in range(50):
@@ -98,13 +107,13 @@ def test_parameters_are_as_they_were_after_inference(monkeypatch: pytest.MonkeyP
     assert {name: value.tolist() for name, value in before.items()} == {name: value.tolist() for name, value in after.items()}
 
 
-def test_a_loss_that_is_no_number_is_left_to_the_check_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "mode", "words"), [("nan", "train", "loss is nan"), ("nan_output", "infer", "outputs are not finite")])
+def test_a_result_that_is_no_number_is_told_as_such(monkeypatch: pytest.MonkeyPatch, name: str, mode: str, words: str) -> None:
     simulate(monkeypatch, Clock())
-    session, asked = stepped("nan")
-    reality.check(session, asked)
-    session, asked = stepped("nan_output", job("nan_output", mode="infer"))
-    with pytest.raises(CellFailure, match="not finite numbers"):
+    session, asked = stepped(name, job(name, mode=mode))
+    with pytest.raises(CellFailure, match=words) as failure:
         reality.check(session, asked)
+    assert failure.value.status == "nan"
 
 
 def test_its_cost_is_a_small_part_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
