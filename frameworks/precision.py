@@ -22,10 +22,10 @@ OPERATORS = ("matmul", "convolution")
 BOUNDS = {"float64": 1e-12, "float32": 2e-5, "tf32": 1.2e-3, "bfloat16": 0.05}
 """The relative error (Frobenius) below which a result is of this class.
 
-Sums of 256 or 576 products of normal and uniform numbers err by about 3e-16 in float64 and 3e-7 in float32; a fast convolution (Winograd)
-or float32 made of three bfloat16 products by up to 5e-6. Factors rounded to 10 bits (TensorFloat-32) give 2.9e-4, cut off to 10 bits
-6e-4; factors rounded to 7 bits (bfloat16) 2.3e-3, with a rounded result 2.9e-3 and with rounded sums up to 1e-2. Each bound lies in a gap,
-far from both sides: tests compute these errors by rounding in NumPy. Beyond the last one it is no rounding.
+Sums of 256 or 576 products of normal and uniform numbers err by about 3e-16 in float64 and 3e-7 in float32; float32 made of three bfloat16
+products by 4.3e-6. Factors rounded to 10 bits (TensorFloat-32) give 2.9e-4, cut off to 10 bits 6e-4; factors rounded to 7 bits
+(bfloat16) 2.3e-3, with a rounded result 2.9e-3, and summed in bfloat16 1.9e-2. Each bound lies in a gap, far from both sides: tests compute
+these errors by rounding in NumPy. Beyond the last one it is no rounding.
 """
 
 LOST = 0.5  # the relative error of the columns scaled down beyond which they did not survive
@@ -147,5 +147,5 @@ COMPUTATIONS = {
         (3, 3, 64, 64),
     ),
 }
-"""A ``dense`` layer over 256 samples, which is a product of matrices with a kernel that can be set, and a 3x3 ``conv2d`` of enough channels for
-matrix units: with 32, cuDNN leaves TensorFloat-32 aside."""
+"""A ``dense`` layer over 256 samples, which is a product of matrices with a kernel that can be set, and a 3x3 ``conv2d``, of enough
+channels for matrix units: with 32, cuDNN leaves TensorFloat-32 aside."""

@@ -53,6 +53,21 @@ def test_each_class_is_at_least_a_factor_of_1_5_inside_its_bounds(
     assert precision.classify(error, error) == kind
 
 
+def test_sums_in_bfloat16_and_single_precision_from_three_half_products_have_the_class_of_what_they_give() -> None:
+    computation = precision.COMPUTATIONS["matmul"]
+    kernel = data.parameter_values(computation)["kernel"].astype(numpy.float64)
+    x = data.batches(computation, 1)[0].inputs["x"].astype(numpy.float64)
+    right, summed = x @ kernel, numpy.zeros((256, 256))
+    x_high, kernel_high = kept(x, 7), kept(kernel, 7)
+    for i in range(256):
+        summed = kept(summed + x_high[:, i : i + 1] * kernel_high[i : i + 1], 7)
+    error = precision.relative_error(summed, right)
+    assert precision.classify(error, error) == "bfloat16"
+    split = x_high @ kernel_high + x_high @ kept(kernel - kernel_high, 7) + kept(x - x_high, 7) @ kernel_high
+    error = precision.relative_error(split, right)
+    assert precision.classify(error, error) == "float32"
+
+
 def test_float16_is_told_from_tf32_by_its_range() -> None:
     assert precision.classify(3e-4, 3e-4) == "tf32"
     assert precision.classify(3e-4, 1.0) == "float16"
