@@ -431,17 +431,15 @@ def test_soft_placement_is_left_on_for_metal_alone_and_names_what_runs_on_the_cp
     place = device.place
     monkeypatch.setattr(device, "place", lambda name, building: place("metal", building))
     session = build(small("tanh", {"dense": {"units": 2}}), execution="graph")
-    assert session.facts()["warnings"] == []
+    assert session.facts()["fallbacks"] == []
     session.step()
     facts = session.facts()
     place("cpu", False)
     assert facts["switches"]["soft_device_placement"] is True
     assert facts["compilations"] == 1
     if not tf.test.is_built_with_cuda():  # then nothing but shared kernels is registered for a GPU
-        (warning,) = [text for text in facts["warnings"] if text.startswith("run on the CPU")]
-        names = warning.partition(": ")[2].split(", ")
-        assert {"MatMul", "Tanh"} <= set(names)
-        assert "Identity" not in names
+        assert {"MatMul", "Tanh"} <= set(facts["fallbacks"])
+        assert not {"Identity", *device.HOST_WORK} & set(facts["fallbacks"])
 
 
 def test_interpolation_in_float64_is_refused_since_it_would_be_float32() -> None:
