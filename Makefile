@@ -4,7 +4,7 @@ BIN := .venv/bin
 H2H := $(BIN)/h2h
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench lock clean
+.PHONY: help demo test test-all lint golden bench lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ lint: .venv/installed  ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+golden: .venv/installed  ## the golden curves of the library anew, after a workload changed (an hour; h2h check --write NAME does one)
+	$(H2H) check --write
 
 bench: .venv/installed  ## what the suite itself costs, against loops written by hand
 	$(BIN)/python tests/bench/overhead.py
