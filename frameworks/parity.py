@@ -64,8 +64,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Parity:
-    """How near a session came over so many ``steps`` and compared ``values``: the relative ``error`` that is the largest share of what is
-    allowed there, and that ``tolerance``."""
+    """How near a session came over so many ``steps`` and compared ``values``: the largest relative ``error``, and what is allowed there."""
 
     error: float
     tolerance: float
@@ -246,7 +245,7 @@ def _compared(job: Job, losses: Sequence[float], golden: Sequence[float], allowe
     for step, (error, most) in enumerate(zip(errors, allowed, strict=False), 1):
         if error > most:
             raise _off(f"step {step}: loss {losses[step - 1]:.5g}, the golden curve has {golden[step - 1]:.5g}", error, job.precision, most)
-    worst = max(range(len(errors)), key=lambda index: errors[index] / allowed[index])
+    worst = errors.index(max(errors))
     return Parity(errors[worst], allowed[worst], len(errors), len(errors))
 
 
