@@ -170,16 +170,18 @@ def read_backs(session: Session, steps: int, rounds: int, read: Callable[[], Res
 
 
 def steps_to_probe(session: Session, batches: int, read: Callable[[], object]) -> int:
-    """How many steps take 20 ms up to the read-back of a result, which needs no wait. It has no divisor in common with ``batches``, so that
-    results read after so many steps each come from one batch after the other."""
+    """How many steps take 20 ms up to the read-back of a result, which needs no wait. What the two cost without steps does not count.
 
-    def steps_and_read() -> None:
-        run_steps(session, steps, read_loss=False)
+    The number has no divisor in common with ``batches``, so that results read after so many steps each come from one batch after the other.
+    """
+
+    def steps_and_read(count: int) -> None:
+        run_steps(session, count, read_loss=False)
         read()
 
     steps = 1
     while True:
-        seconds, _ = timed(steps_and_read)
+        seconds = timed(lambda: steps_and_read(steps))[0] - timed(lambda: steps_and_read(0))[0]  # noqa: B023 - called at once
         if seconds >= PROBE_SECONDS or steps >= PROBE_STEPS:
             return steps
         wanted = math.ceil(1.2 * PROBE_SECONDS * steps / max(seconds, 1e-9))
@@ -188,13 +190,15 @@ def steps_to_probe(session: Session, batches: int, read: Callable[[], object]) -
             steps += 1
 
 
-def doublings(session: Session, steps: int, tries: int, read_loss: bool) -> Iterator[float]:
-    """How many times as long twice as many steps take, after each try: the ratio of the shortest times so far, since noise only adds."""
-    once = twice = math.inf
+def multiples(session: Session, steps: int, times: int, tries: int, read_loss: bool) -> Iterator[float]:
+    """How many times as long so many times as many steps take, after each try: the ratio of the shortest times so far, since noise only
+    adds. What a wait costs without steps is taken off both."""
+    bare = few = many = math.inf
     for _ in range(tries):
-        once = min(once, _seconds(session, steps, read_loss))
-        twice = min(twice, _seconds(session, 2 * steps, read_loss))
-        yield twice / max(once, 1e-9)
+        few = min(few, _seconds(session, steps, read_loss))
+        many = min(many, _seconds(session, times * steps, read_loss))
+        bare = min(bare, _seconds(session, 0, read_loss))
+        yield (many - bare) / max(few - bare, 1e-9)
 
 
 def _seconds(session: Session, steps: int, read_loss: bool) -> float:

@@ -16,8 +16,8 @@ MODES = ("train", "infer")
 FAULTS = {
     ("early_wait", "train"): ("bad_wait", "read-back right after wait"),
     ("no_wait", "train"): ("bad_wait", "read-back right after wait"),
-    ("waits_for_one", "train"): ("bad_wait", "twice as many steps took"),
-    ("waits_for_one", "infer"): ("bad_wait", "twice as many steps took"),
+    ("waits_for_one", "train"): ("bad_wait", "wait() returns before"),
+    ("waits_for_one", "infer"): ("bad_wait", "wait() returns before"),
     ("lazy_update", "train"): ("bad_wait", "read-back right after wait"),
     ("remembers", "train"): ("wrong_result", "nothing is updated, or steps are remembered"),
     ("remembers", "infer"): ("wrong_result", "they are remembered"),
@@ -43,6 +43,13 @@ def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch, name: str, mode: str,
         with pytest.raises(CellFailure) as failure:
             reality.check(session, asked)
         assert (failure.value.status, words in failure.value.reason) == (status, True), failure.value
+
+
+def test_a_wait_for_the_first_of_many_is_told_by_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(monkeypatch, Clock())
+    session, asked = stepped("waits_for_one")
+    with pytest.raises(CellFailure, match=r"4 times as many steps took 1\.00 times as long"):
+        reality.check(session, asked)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -123,7 +130,7 @@ def test_its_cost_is_a_small_part_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> 
     timing.run_steps(session, 2, read_loss=False)
     before = clock.now
     reality.check(session, asked)
-    assert clock.now - before < 0.3
+    assert clock.now - before < 0.5
 
 
 @pytest.mark.parametrize("name", ["pytorch", "tensorflow"])
