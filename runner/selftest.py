@@ -1,3 +1,5 @@
+# NumPy types the arithmetic of arrays as Any.
+# mypy: disable-error-code="no-any-return"
 """Whether the statistics keep their word: comparisons whose truth is known, made up with the kinds of noise that machines have.
 
 An A/A comparison measures one thing against itself; whoever finds a difference is wrong. Sizes of noise follow measurements of a shared

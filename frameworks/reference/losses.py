@@ -1,3 +1,5 @@
+# NumPy types the arithmetic of arrays as Any.
+# mypy: disable-error-code="no-any-return"
 """Losses: of outputs ``y`` and targets ``t``, one number."""
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ functions", SIAM Review 40 (1998), 110-112.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy
@@ -21,7 +21,7 @@ from frameworks.reference.losses import LOSSES
 from frameworks.reference.normalization import running_statistics
 
 _STEP = 1e-30
-_MERGES = {"add": numpy.add, "multiply": numpy.multiply}
+_MERGES: dict[str, Callable[[Array, Array], Array]] = {"add": numpy.add, "multiply": numpy.multiply}
 
 Arrays = Mapping[str, Array]
 
