@@ -20,15 +20,15 @@ import numpy
 from frameworks import checks, timing
 from frameworks.contract import CellFailure, Job, Session
 
-READ_BACK = 0.1  # the share of the steps' time by which a read-back may be slower right after their wait than once more
-READ_BACK_SECONDS = 0.003  # and never less than this, which a busy machine needs
+READ_BACK = 0.2  # the share of the steps' time by which a read-back may be slower right after their wait than once more
+READ_BACK_SECONDS = 0.004  # and never less than this, which a busy machine needs
 MORE_READS = 9  # rounds that are added before a wait is said to be wrong
 TIMES = 4  # as many steps must take longer,
 LEAST_TIMES = 1.6  # and by this at the least: 2.2 was seen, since on a busy machine the first step after a wait may cost twice the others
 TRIES, MORE_TRIES = 2, 15  # by the shortest times; more before it is said to fail
 LONG_STEP = 0.25  # seconds of a step beyond which that costs too much; its wait is held against its results alone
 
-LARGE_MODEL = 2**21  # parameters beyond which they are not read back
+LARGE_MODEL = 2**17  # parameters beyond which they are not read back: a megabyte comes from a cache that others may have taken
 
 Read = Callable[[], Any]  # gives a float or an array
 Reading = timing.ReadBack[float]
