@@ -14,6 +14,7 @@ from pathlib import Path
 
 from frameworks.contract import CellFailure, to_json
 from runner import environment, execute
+from runner.grid import grid
 from runner.launch import Child, Limits
 from runner.plan import Cell, case_label
 from runner.probe import Found
@@ -116,10 +117,8 @@ def render(results: Sequence[Checked], format: str) -> str:
         writer.writeheader()
         writer.writerows(to_json(result) for result in results)
         return text.getvalue().rstrip("\n")
-    from tabulate import tabulate
-
     headers = ["workload", "mode", "precision", "framework", "status", "compared", "error", "allowed"]
-    table = tabulate([_row(result) for result in results], headers, tablefmt="github", disable_numparse=True)
+    table = grid(headers, [_row(result) for result in results])
     reasons: dict[str, list[str]] = {}
     for result in results:
         if result.status != "ok":

@@ -15,6 +15,7 @@ from typing import Any
 from frameworks import registry
 from frameworks.contract import CellFailure
 from runner import environment
+from runner.grid import grid
 from runner.launch import Child, Limits
 from runner.progress import note_line
 
@@ -110,14 +111,12 @@ def _keys(result: Conformance) -> dict[str, str]:
 
 
 def _section(precision: str, results: Sequence[Conformance]) -> list[str]:
-    from tabulate import tabulate
-
     layers = list(dict.fromkeys(finding["layer"] for result in results for finding in result.findings))
     rows = [[layer, *(_cell(result, layer) for result in results)] for layer in layers]
     cases = {finding["case"] for result in results for finding in result.findings}
     parts = [
         f"### Conformance in {precision}: largest relative error of {len(cases)} cases (less is better)",
-        tabulate(rows, headers=["layer", *(result.title for result in results)], tablefmt="github", disable_numparse=True),
+        grid(["layer", *(result.title for result in results)], rows),
     ]
     for result in results:
         lines = [f"- {f['case']}, {f['what']}: {_error(f)} {f['reason']}".rstrip() for f in result.failures]

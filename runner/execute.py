@@ -222,13 +222,14 @@ def _ceiling(device: str) -> float:
 
 @contextlib.contextmanager
 def _terminate_is_interrupt() -> Iterator[None]:
-    """A polite end from outside keeps results as Ctrl-C does."""
+    """A polite end from outside keeps results as Ctrl-C does, which itself is ignored in what a script starts behind its back."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

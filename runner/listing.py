@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runner.grid import grid
 from runner.spec import catalog
 
 
@@ -56,6 +57,4 @@ def _table(rows: list[dict[str, str]], format: str) -> str:
         writer.writeheader()
         writer.writerows(rows)
         return text.getvalue().rstrip("\n")
-    from tabulate import tabulate
-
-    return tabulate(rows, headers="keys", tablefmt="github", disable_numparse=True)
+    return grid(list(rows[0]), [list(row.values()) for row in rows])

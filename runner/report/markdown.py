@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
-import tabulate
-
+from runner.grid import grid
 from runner.report import labels, numbers
 from runner.report.details import how_measured, notes, problems
 from runner.report.labels import Names
 from runner.report.model import CellRow, Report, Table
 from runner.report.text import escape
 from runner.statistics import VERDICT_ROUNDS, Verdict
-
-tabulate.MIN_PADDING = 0  # a table must fit into a terminal, and headers are its widest texts
 
 HEADINGS = {"train": "Training", "infer": "Inference"}
 VERIFIED = "Verified: so many training steps or outputs were held against a golden curve in float64, with this relative error."
@@ -112,7 +109,7 @@ def _speed(table: Table, names: Names, marks: dict[str, str], doubt: str) -> Ite
             cell = row.get(column)
             line += [_throughput(cell, marks), *([_ratio(cell)] if column in compared else [])]
         rows.append(line)
-    yield _grid(headers, [side for _, side, _ in fields] + ["right"] * (len(headers) - len(fields)), rows)
+    yield grid(headers, rows, [side for _, side, _ in fields] + ["right"] * (len(headers) - len(fields)))
     if said := _constants(table, marks):
         yield said
     if table.means:
@@ -166,7 +163,7 @@ def _costs(table: Table, names: Names, doubt: str) -> Iterable[str]:
         ("verified", "left", _verified),
     ]
     yield f"### {HEADINGS[table.mode]}: start and memory (less is better){doubt}"
-    yield _grid([header for header, _, _ in fields], [side for _, side, _ in fields], [[f[2](cell) for f in fields] for cell in measured])
+    yield grid([header for header, _, _ in fields], [[f[2](cell) for f in fields] for cell in measured], [side for _, side, _ in fields])
     if any(cell.verified_steps is not None for cell in measured):
         yield VERIFIED
 
@@ -207,7 +204,3 @@ def _constants(table: Table, marks: dict[str, str]) -> str:
     if any(cell.cell in marks for cell in table.cells()):
         said.append("(1), (2), … refer to “Not ok”.")
     return " ".join(said)
-
-
-def _grid(headers: Sequence[str], alignments: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return tabulate.tabulate(rows, headers=headers, tablefmt="pipe", colalign=tuple(alignments), disable_numparse=True)

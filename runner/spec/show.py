@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from frameworks.contract import Computation, Node, Tensor, join
+from runner.grid import grid
 from runner.spec.document import Number
 from runner.spec.shapes import size, written
 from runner.spec.workload import Workload
@@ -95,13 +96,11 @@ def _filled(tensor: Tensor) -> str:
 
 
 def _table(rows: list[LayerRow]) -> str:
-    from tabulate import tabulate
-
     cells = [
         (row.path, row.kind, written(row.gives), _count(row.parameters), _count(row.not_trained), _count(row.operations)) for row in rows
     ]
     headers = ("layer", "kind", "output", "parameters", "not trained", "operations")
-    return tabulate(cells, headers, tablefmt="pipe", disable_numparse=True, colalign=("left", "left", "left", "right", "right", "right"))
+    return grid(headers, cells, ("left", "left", "left", "right", "right", "right"))
 
 
 def _count(number: int) -> str:

@@ -44,13 +44,13 @@ MARKDOWN = """# A small one
 - parameter width: 1000
 - sweep over batch: 2, 4
 
-| layer                  | kind       | output   |   parameters |   not trained |   operations |
-|:-----------------------|:-----------|:---------|-------------:|--------------:|-------------:|
-| dense_1                | dense      | [1000]   |        5,000 |               |        8,000 |
-| batch_norm_1           | batch_norm | [1000]   |        2,000 |         2,000 |              |
-| residual_1.body.relu_1 | relu       | [1000]   |              |               |              |
-| residual_1             | residual   | [1000]   |              |               |              |
-| dense_2                | dense      | [3]      |        3,003 |               |        6,000 |
+| layer                  | kind       | output | parameters | not trained | operations |
+|:-----------------------|:-----------|:-------|-----------:|------------:|-----------:|
+| dense_1                | dense      | [1000] |      5,000 |             |      8,000 |
+| batch_norm_1           | batch_norm | [1000] |      2,000 |       2,000 |            |
+| residual_1.body.relu_1 | relu       | [1000] |            |             |            |
+| residual_1             | residual   | [1000] |            |             |            |
+| dense_2                | dense      | [3]    |      3,003 |             |      6,000 |
 
 Output [3]. 10,003 parameters, and 2,000 values that are not trained. 14,000 operations forward of one sample, a multiply-add being 2."""
 
