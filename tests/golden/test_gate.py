@@ -97,7 +97,7 @@ def test_the_check_prints_cells_reasons_and_remedies() -> None:
     good = check.Checked("tiny", "train", "float32", "PyTorch", "cpu", "eager", "ok", "", "", 1.84e-7, 2e-5, 5, 5, 0.5)
     bad = dataclasses.replace(good, status="wrong_result", reason="5 % off", remedy="mend it", error=None, tolerance=None, steps=None)
     text = check.render([good, bad], "markdown")
-    assert "| 5 steps    | 2e-7    | 2e-5      |" in text
+    assert ["5 steps", "2e-7", "2e-5"] in [[word.strip() for word in line.split("|")[6:9]] for line in text.splitlines()]
     assert "1 of 2 cells" in text
     assert "- tiny train float32 PyTorch cpu eager: 5 % off. Remedy: mend it." in text
     assert check.render([good], "csv").splitlines()[1] == "tiny,train,float32,PyTorch,cpu,eager,ok,,,1.84e-07,2e-05,5,5,0.5"

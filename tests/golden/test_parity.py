@@ -15,7 +15,7 @@ from frameworks.conformance import build
 from frameworks.contract import CellFailure, Computation, Job, Node, to_json
 from tests.fakes.reference_adapter.adapter import Mutation, ReferenceAdapter
 
-ADAM = {"adam": {"learning_rate": 1e-2, "eps": 1e-6}}
+ADAM = {"adam": {"learning_rate": 1e-2, "eps": 1e-4}}
 MOMENTUM = {"sgd": {"learning_rate": 0.1, "momentum": 0.9}}
 
 
