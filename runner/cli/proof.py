@@ -1,0 +1,71 @@
+"""Commands that prove that frameworks compute what a workload says, without timing anything."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from runner.cli.options import many, with_format, words
+
+
+@click.command()
+@click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
+@click.option("--all", "everything", is_flag=True, help="Every workload of the library.")
+@many("--framework", "pytorch, tensorflow, or the folder of your own adapter. [all]")
+@many("--device", "cpu, gpu, or the GPU's backend: mps, metal, cuda. [gpu if every framework has one]")
+@many("--precision", "float32, bfloat16, mixed_float16, ... [float32]")
+@many("--execution", "eager, inductor; graph, eager, xla. [each framework's usual one]")
+@many("--mode", "train, infer. [both]")
+@click.option("--write", is_flag=True, help="Compute the golden curves anew, of the library where no WORKLOAD is named.")
+@with_format
+def check(
+    workloads: tuple[str, ...],
+    everything: bool,
+    framework: tuple[str, ...],
+    device: tuple[str, ...],
+    precision: tuple[str, ...],
+    execution: tuple[str, ...],
+    mode: tuple[str, ...],
+    write: bool,
+    format: str,
+) -> None:
+    """Hold workloads in every framework against their golden curves, without timing them. Ends 1 when a cell is not ok.
+
+    WORKLOAD is a name (h2h list) or the path of your own YAML file; where none is named, those of the suite quick are checked.
+    """
+    if write:
+        from runner import write_golden
+
+        sys.exit(write_golden.run(workloads))
+    from runner import check as gate
+    from runner.request import Request
+
+    request = Request(
+        workloads=workloads,
+        frameworks=words(framework),
+        devices=words(device),
+        precisions=words(precision),
+        executions=words(execution),
+        modes=words(mode),
+    )
+    sys.exit(gate.run(request, everything, format))
+
+
+@click.command()
+@click.argument("frameworks", nargs=-1, metavar="[FRAMEWORK]...")
+@click.option("--device", default="cpu", show_default=True, help="cpu, gpu, or the GPU's backend.")
+@many("--precision", "float64, float32, bfloat16, ... [float64 and float32]")
+@many("--execution", "eager, inductor; graph, eager, xla. [each framework's usual one]")
+@with_format
+def conform(frameworks: tuple[str, ...], device: str, precision: tuple[str, ...], execution: tuple[str, ...], format: str) -> None:
+    """Hold adapters against an independent reference, layer by layer: values, gradients, updates. Ends 1 when one fails.
+
+    FRAMEWORK is a name (h2h list frameworks) or the folder of your own adapter.
+    """
+    from runner import conform as suite
+    from runner.request import check_words, references
+
+    check_words("device", [device])
+    check_words("precision", words(precision))
+    sys.exit(suite.run(references(frameworks), device, words(precision) or ("float64", "float32"), words(execution), format))
