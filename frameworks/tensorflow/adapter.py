@@ -17,7 +17,10 @@ from frameworks.data import Batch, batches, parameter_values
 from frameworks.tensorflow import device, layers, training, weights
 
 EPSILON = "Keras adds Adam's epsilon before it corrects the second moment's bias: in step t it counts 1 / sqrt(1 - beta2^t) times as much"
-ROUNDING = "Keras rounds constants (attention's scale, momentum and betas, slopes) to float32 before it computes with them in float64"
+ROUNDING = (
+    "Keras rounds constants (attention's scale, momentum and betas, slopes) to float32 before it computes with them in float64; "
+    "its GELU, which does so too, is written out there"
+)
 SCALING = "Keras' LossScaleOptimizer skips the update and halves its scale after a step whose scaled gradients overflow"
 
 OUT_OF_MEMORY = re.compile(

@@ -144,6 +144,8 @@ def leaky_relu(at: Place, x: Any) -> Any:
 
 def gelu(at: Place, x: Any) -> Any:
     tanh = at["form"] == "tanh"
+    if tf.as_dtype(x.dtype) == tf.float64:  # only here: Keras' own divides by a root of two that it rounded to float32
+        return layers.Activation(modules.gelu_tanh if tanh else modules.gelu_erf, name=at.name)(x)
     return layers.Activation((lambda x: tf.keras.activations.gelu(x, approximate=True)) if tanh else "gelu", name=at.name)(x)
 
 

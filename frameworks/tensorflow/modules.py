@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -184,3 +185,14 @@ class Polynomial(tf.keras.layers.Layer):  # type: ignore[misc]
         for power in range(2, self.degree + 1):
             total += coefficients[power] * x**power
         return total
+
+
+def gelu_erf(x: Any) -> Any:
+    """``x / 2 (1 + erf(x / sqrt 2))`` with its constant in the type of ``x``."""
+    return x * tf.math.erfc(-x * tf.constant(math.sqrt(0.5), x.dtype)) / 2
+
+
+def gelu_tanh(x: Any) -> Any:
+    """``x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`` with its constants in the type of ``x``."""
+    root, cubic = (tf.constant(value, x.dtype) for value in (math.sqrt(2 / math.pi), 0.044715))
+    return x * (1 + tf.tanh(root * (x + cubic * x**3))) / 2

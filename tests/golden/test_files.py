@@ -49,10 +49,7 @@ def test_a_workload_of_the_library_has_the_curves_of_what_it_says(path: Path) ->
     for entry in curves.values():
         assert (entry.losses is not None) == ("train" in workload.modes)
         sensitivity = 0.0 if entry.sensitivity is None else max(entry.sensitivity["float32"])
-        # Keras' GELU divides by a root of two that was rounded to float32, also in float64; nothing else of the library is so.
-        rounds = any(node.kind == "gelu" for _, node in workload.resolve().network.walk())
-        agreement = write_golden.ROUNDED if rounds else write_golden.AGREEMENT
-        assert entry.deviation <= max(agreement, write_golden.GROWTH * sensitivity)
+        assert entry.deviation <= max(write_golden.AGREEMENT, write_golden.GROWTH * sensitivity)
 
 
 @pytest.mark.parametrize("path", catalog.all_workloads(), ids=lambda path: path.stem)
