@@ -2,7 +2,7 @@
 
 The unit of repetition is the round, a fresh process: blocks within one share its luck and are no independent samples of it
 (Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013). So blocks only ever give their round one value,
-and every interval is taken over rounds. How often intervals and verdicts are right is measured in :mod:`runner.selftest`.
+and every interval is taken over rounds. How often intervals and verdicts are right is measured in :mod:`runner.calibration`.
 """
 
 from __future__ import annotations
