@@ -26,6 +26,9 @@ WINDOW = 3  # blocks in a window; fewer where two windows of three would take lo
 OVERHEAD = 0.01  # the share of a block that wait and clock may cost
 GROWTH = 20  # the most by which a block grows at once, since the first steps may be far slower than the rest
 APART = 1.0  # seconds by which the two clocks part in a block during which the machine slept or its clock was set
+LATENCY_STEPS = 200  # single steps; a 99th percentile needs a hundred
+LATENCY_SECONDS = 2.0  # the most that they may take, but for the least number of them
+LATENCY_LEAST = 20
 PROBE_SECONDS = 0.02  # of the shorter of two blocks whose times are compared: far above what waiting and the clock cost
 PROBE_STEPS = 10_000  # the most steps of it, since a step that costs next to nothing may only have been put off
 
@@ -83,6 +86,31 @@ def time_block(session: Session, steps: int, read_loss: bool) -> Block:
     seconds = clock() - start
     slept = wall_clock() - wall_start - seconds
     return Block(steps, seconds, slept if abs(slept) > APART else 0.0)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Seconds from the call of a step to its result, of ``count`` single ones; ``p99`` is None for fewer than a hundred."""
+
+    count: int
+    median: float
+    p90: float
+    p99: float | None
+
+
+def latency(session: Session) -> Latency:
+    """Single steps, each waited for, one after the other: what a user waits, where a block has the next step begin before the last ends."""
+    begin = clock()
+    times: list[float] = []
+    while len(times) < LATENCY_LEAST or (len(times) < LATENCY_STEPS and clock() - begin < LATENCY_SECONDS):
+        times.append(timed(lambda: run_steps(session, 1, read_loss=False))[0])
+    times.sort()
+    return Latency(len(times), statistics.median(times), _percentile(times, 90), _percentile(times, 99) if len(times) >= 100 else None)
+
+
+def _percentile(ordered: list[float], percent: int) -> float:
+    """The nearest-rank percentile: the smallest value that so many per cent of all do not pass."""
+    return ordered[math.ceil(percent / 100 * len(ordered)) - 1]
 
 
 def wait_cost(session: Session) -> float:

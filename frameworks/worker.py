@@ -2,9 +2,10 @@
 
 The first line on standard input is the request, one of ``{"probe": ...}``, ``{"conform": ...}``, ``{"job": ...}``, ``{"check": ...}`` and
 ``{"golden": ...}``; later lines are orders. Events go as JSON lines to the descriptor named by ``--events``, so that nothing that a
-framework prints can spoil them. The orders are ``block`` (time one block) and ``finish`` (last checks, facts, the comparison with the
-golden curve where the job has one); and after that ``matmul`` and ``convolution`` (measure its precision) and ``rate`` (that of a large
-product), until there are no more.
+framework prints can spoil them. The orders are ``block`` (time one block), ``long`` (time ``steps`` steps, none untimed before them, for
+whoever reads a meter around them), ``latency`` (time single steps) and ``finish`` (last checks, facts, the comparison with the golden
+curve where the job has one); and after that ``matmul`` and ``convolution`` (measure its precision) and ``rate`` (that of a large product),
+until there are no more.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ class Channel:
         self._events.write(json.dumps({"kind": kind, "data": data}, allow_nan=False) + "\n")
         self._events.flush()
 
-    def orders(self) -> Iterator[str]:
-        """Orders as they come; ends when the parent is gone."""
+    def orders(self) -> Iterator[tuple[str, int]]:
+        """Orders as they come, with the number of steps that some have; ends when the parent is gone."""
         for line in self._orders:
-            yield json.loads(line)["order"]
+            order = json.loads(line)
+            yield order["order"], order.get("steps", 0)
 
     def request(self) -> Mapping[str, Any]:
         request: Mapping[str, Any] = json.loads(self._orders.readline())
@@ -152,7 +154,7 @@ def _probe(channel: Channel, adapter: Adapter, job: Job, compile_seconds: float)
     gc.collect()
     if compile_seconds > precision.LONG:
         job = precision.without_compiler(job)
-    for order in channel.orders():
+    for order, _ in channel.orders():
         if order == "rate":
             channel.emit("rate", operations_per_second=precision.matmul_rate(adapter, job))
         else:
@@ -199,12 +201,17 @@ def _measure(channel: Channel, adapter: Adapter, job: Job) -> float | None:
         )
 
         steps = 0
-        for order in channel.orders():
+        for order, asked in channel.orders():
             if order == "block":
                 block = timing.time_block(session, warm_up.steps_per_block, read_loss)
                 steps += block.steps
                 loss = checks.finite(session.loss(), steps) if job.computation.loss else None
                 channel.emit("block", steps=block.steps, seconds=block.seconds, loss=loss, slept=block.slept)
+            elif order == "long":
+                seconds, _ = timing.timed(lambda: timing.run_steps(session, asked, read_loss))  # noqa: B023 - called at once
+                channel.emit("long", steps=asked, seconds=seconds)
+            elif order == "latency":
+                channel.emit("latency", **to_json(timing.latency(session)))
             elif order == "finish":
                 _finish(channel, session, job, before, compiled)
                 return max(0.0, first_step_seconds - warm_up.blocks[-1].step_seconds)

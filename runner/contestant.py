@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from frameworks.contract import CellFailure, Job, to_json
-from runner import diagnosis, environment
+from runner import diagnosis, environment, statistics
 from runner.launch import Child, Limits
-from runner.machine import conditions
+from runner.machine import conditions, energy, nvidia
 from runner.plan import BLOCKS, Cell
 from runner.probe import Found
 from runner.records import Block, Note, Round
@@ -36,17 +37,27 @@ class Contestant:
     loss: dict[str, float | None] = field(default_factory=lambda: {"first": None, "last": None})
     memory: dict[str, int | None] = field(default_factory=lambda: {"device_peak": None, "process_peak": None})
     parity: Mapping[str, float] | None = None
+    latency: Mapping[str, Any] | None = None
+    energy: Mapping[str, Any] | None = None
+    matmul_rate: float | None = None
     measured_precision: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     placement: dict[str, Any] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
-    conditions: Mapping[str, Any] = field(default_factory=conditions.now)
+    conditions: dict[str, Any] = field(default_factory=conditions.now)
+    gpu: list[nvidia.Sample] = field(default_factory=list)
     resident: int = 0
     slept: int = 0
 
     @property
     def running(self) -> bool:
         return self.child is not None and self.failure is None
+
+    @property
+    def pid(self) -> int:
+        """Of its process, while it has one."""
+        assert self.child is not None
+        return self.child.pid
 
     def note(self, code: str, text: str) -> None:
         """Add what a reader of the number must know."""
@@ -91,9 +102,9 @@ class Contestant:
                     self.note("not_steady", f"speed had not settled after {data['seconds']:.0f} s of warm-up")
                 return
 
-    def wants_more(self, budget: float) -> bool:
-        """Whether it has yet to reach ten blocks, or ``budget`` seconds."""
-        enough = len(self.blocks) >= BLOCKS and sum(block.seconds for block in self.blocks) >= budget
+    def wants_more(self, budget: float, blocks: int = BLOCKS) -> bool:
+        """Whether it has yet to reach so many blocks, or ``budget`` seconds."""
+        enough = len(self.blocks) >= blocks and sum(block.seconds for block in self.blocks) >= budget
         return self.running and not enough
 
     def take_turn(self, began: float) -> None:
@@ -111,6 +122,33 @@ class Contestant:
             return
         self.blocks.append(Block(data["steps"], data["seconds"], round(time.monotonic() - began, 3)))
         self.loss["last"] = data["loss"]
+        if self.cell.device == "cuda" and (sample := nvidia.sample()) is not None:
+            self.gpu.append(sample)
+
+    def measure_apart(self) -> None:
+        """What must not share a clock with the blocks: single inferences, and the energy of a longer row of steps."""
+        assert self.child is not None
+        try:
+            if self.cell.mode == "infer":
+                self.doing("latency")
+                self.child.order("latency")
+                self.latency = self.child.expect("latency").data
+            self._measure_energy(self.child)
+        except CellFailure as failure:
+            self.failure = failure
+
+    def _measure_energy(self, child: Child) -> None:
+        """Read the meters around steps that take long enough for them; both readings come when the device has nothing to do."""
+        if not energy.read(self.cell.device):
+            return
+        self.doing("energy")
+        step = min(block.seconds / block.steps for block in self.blocks)
+        before = energy.read(self.cell.device)
+        child.order("long", steps=max(1, math.ceil(energy.SECONDS / step)))
+        data = child.expect("long").data
+        joules = energy.between(before, energy.read(self.cell.device))
+        if joules:
+            self.energy = {"joules": joules, "seconds": data["seconds"], "steps": data["steps"]}
 
     def finish(self, golden: bool) -> None:
         """The child's last checks and facts and, with ``golden``, its comparison with the golden curve. Raises :class:`CellFailure`."""
@@ -155,10 +193,29 @@ class Contestant:
             blocks=tuple(self.blocks),
             memory=self.memory,
             loss=self.loss,
+            latency=self.latency,
+            energy=self.energy,
+            matmul_rate=self.matmul_rate,
             parity=self.parity,
             measured_precision=self.measured_precision,
             facts=self.facts,
             placement=self.placement,
-            conditions={**self.conditions, "after": conditions.now()},
+            conditions={**self.conditions, **self._gpu(), "after": {**self.conditions.get("after", {}), **conditions.now()}},
             log=f"{self.log.parent.name}/{self.log.name}" if self.log.exists() else None,
         )
+
+    def _gpu(self) -> dict[str, Any]:
+        """The looks at the GPU between blocks in one: the median and lowest clock, the highest temperature, all that held clocks down."""
+        if not self.gpu:
+            return {}
+        clocks = [sample.clock for sample in self.gpu if sample.clock is not None]
+        temperatures = [sample.temperature for sample in self.gpu if sample.temperature is not None]
+        return {
+            "gpu": {
+                "clock": statistics.median_of(clocks) if clocks else None,
+                "clock_lowest": min(clocks, default=None),
+                "clock_highest": self.gpu[0].clock_highest,
+                "temperature": max(temperatures, default=None),
+                "held_down": sorted({word for sample in self.gpu for word in sample.held_down}),
+            }
+        }

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import fmean, median, stdev
 
 from runner.statistics import ADDED_CONFIDENCE, VERDICT_ROUNDS, Ratio, student_quantile
 
@@ -68,12 +69,15 @@ def enough(ratio: Ratio | None, goal: float = PRECISION_GOAL, most: int = MAXIMU
     return ratio.rounds >= most or (half is not None and ratio.rounds >= VERDICT_ROUNDS and half <= goal)
 
 
-def rounds_needed(ratio: Ratio, goal: float = PRECISION_GOAL, most: int = MAXIMUM_ROUNDS) -> int:
+def rounds_needed(ratio: Ratio | None, goal: float = PRECISION_GOAL, most: int = MAXIMUM_ROUNDS) -> int:
     """How many rounds there will probably be when :func:`enough` says so, at most ``most``: for an estimate of the time left.
 
     The first number for which the interval is narrow enough if rounds go on to differ as they did (Stein, "A two-sample test for a linear
-    hypothesis whose power is independent of the variance", Annals of Mathematical Statistics 16, 1945). ``most`` where one round is all.
+    hypothesis whose power is independent of the variance", Annals of Mathematical Statistics 16, 1945). ``most`` where one round is all,
+    the fewest there can be where there is none.
     """
+    if ratio is None:
+        return VERDICT_ROUNDS
     if ratio.error is None:
         return most
     deviation = ratio.error * math.sqrt(ratio.rounds)
@@ -81,3 +85,30 @@ def rounds_needed(ratio: Ratio, goal: float = PRECISION_GOAL, most: int = MAXIMU
         if student_quantile((1 + ADDED_CONFIDENCE) / 2, rounds - 1) * deviation / math.sqrt(rounds) <= math.log1p(goal):
             return rounds
     return most
+
+
+@dataclass
+class Costs:
+    """What the rounds of a cell have cost and how they differ, for the choice of what to do more of."""
+
+    logs: list[float] = field(default_factory=list)  # of the rounds' medians
+    deviations: list[float] = field(default_factory=list)  # of the blocks within each, relative
+    start_seconds: list[float] = field(default_factory=list)
+    blocks_done: int = 0
+    block_seconds: float = 0.0  # of all of them
+
+    def add(self, step_seconds: Sequence[float], start_seconds: float, timed_seconds: float) -> None:
+        """One more round, by the seconds per step of its blocks."""
+        logs = [math.log(seconds) for seconds in step_seconds]
+        self.logs.append(median(logs))
+        self.deviations.append(stdev(logs) if len(logs) > 1 else 0.0)
+        self.start_seconds.append(start_seconds)
+        self.blocks_done += len(logs)
+        self.block_seconds += timed_seconds
+
+    def blocks(self, *, least: int, most: int) -> int:
+        """:func:`optimal_blocks` by the rounds so far; ``least`` until there are three."""
+        if len(self.logs) < VERDICT_ROUNDS:
+            return least
+        found = variances(stdev(self.logs), self.deviations, self.blocks_done / len(self.logs))
+        return optimal_blocks(found, fmean(self.start_seconds), self.block_seconds / self.blocks_done, least=least, most=most)

@@ -12,9 +12,9 @@ from typing import Any
 
 from frameworks import registry
 from frameworks.contract import to_json
-from runner import __version__, environment, runfile
+from runner import __version__, effort, environment, runfile
 from runner.launch import Limits
-from runner.machine import awake, ceiling, chip
+from runner.machine import awake, ceiling, chip, conditions
 from runner.plan import Plan, Settings, estimated_seconds, make_plan
 from runner.probe import Found, probe
 from runner.progress import watch
@@ -46,6 +46,7 @@ def dry_run(request: Request) -> str:
 
 def start(request: Request, folder: Path, command: list[str]) -> int:
     """Run a request from its beginning, with its results in a new folder below ``folder``; the exit status."""
+    _look_at_the_machine(request.strict)
     home = runfile.new_path(folder, datetime.now().astimezone())
     plan, found = prepare(request, home / LOGS)
     header = _header(request, plan, found, command)
@@ -67,6 +68,7 @@ def resume(path: Path) -> int:
     with runfile.RunFile.open_for_resume(path) as file:
         before = file.run
         request = Request.from_json(_tilde(before.header.settings["request"], back=True))
+        _look_at_the_machine(request.strict)
         chosen = references(request.frameworks)
         asked = resolve(request, chosen)
         found = probe(chosen, _pythons(request), request.environment, path.parent / LOGS, sys.executable, limits(request))
@@ -76,6 +78,15 @@ def resume(path: Path) -> int:
         done = {cell.id: before.finished(cell.id) for cell in plan.cells}
         failed = [cell.id for cell in plan.cells if before.failed(cell.id)]
         return _carry_out(request, plan, found, file, path.parent, done, failed, before.given_up())
+
+
+def _look_at_the_machine(strict: bool) -> None:
+    """Say why this is no time to measure or, where the user is strict, refuse to."""
+    found = conditions.against_measuring()
+    if found and strict:
+        raise RequestError(f"not measured, since --strict was asked for: {'; '.join(found)}. Mend that, or run without --strict")
+    for reason in found:
+        print(f"This will show in the numbers: {reason}", file=sys.stderr)
 
 
 def _add_changed_cells(file: runfile.RunFile, before: runfile.Run, plan: Plan) -> None:
@@ -100,9 +111,8 @@ def _carry_out(
     failed: list[str],
     given_up: set[tuple[str, int]],
 ) -> int:
-    total = len(plan.cells) * plan.settings.rounds - sum(len(rounds) for rounds in done.values())
     interrupted = False
-    with awake.awake() as held, watch(total) as progress, _terminate_is_interrupt():
+    with awake.awake() as held, watch() as progress, _terminate_is_interrupt():
         for sentence in plan.skipped:
             progress.say(sentence)
         if held is False:
@@ -126,9 +136,11 @@ def _carry_out(
 
 def _settings(request: Request, rounds: int | None, budget: float | None) -> Settings:
     usual = Settings()
+    fixed = request.rounds or rounds
+    goal = request.precision_goal or (None if fixed else 100 * effort.PRECISION_GOAL)
     return Settings(
-        rounds=request.rounds or rounds or usual.rounds,
-        precision_goal=None if request.precision_goal is None else request.precision_goal / 100,
+        rounds=fixed or usual.rounds,
+        precision_goal=None if goal is None else goal / 100,
         max_rounds=request.max_rounds,
         budget=request.budget or budget or usual.budget,
         alone=request.alone,

@@ -78,9 +78,13 @@ class Child:
         threading.Thread(target=self._announce_end, args=(over_end,), daemon=True).start()
         self._send(request)
 
-    def order(self, name: str) -> None:
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def order(self, name: str, **more: int) -> None:
         """Give one order; the answer comes as events."""
-        self._send({"order": name})
+        self._send({"order": name, **more})
 
     def event(self) -> Event:
         """The next event, asleep until it comes. Raises :class:`CellFailure` when the child failed, died, hung or grew too large."""

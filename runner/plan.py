@@ -12,6 +12,7 @@ from typing import Any
 from frameworks.contract import Computation, Framework, Job, to_json
 from runner import records
 
+PASSES = {"train": 3, "infer": 1}
 BLOCKS = 10  # at the least, of each cell in each round
 
 
@@ -72,6 +73,12 @@ class Cell:
     precision: str
     execution: str
     job: Job
+
+    @property
+    def operations_per_step(self) -> int:
+        """Of all samples; a backward pass is counted as two forward passes, since it is two products for each of theirs."""
+        computation = self.case.computation
+        return computation.operations() * (computation.batch or 1) * PASSES[self.mode]
 
     def label(self) -> str:
         """The cell in words, for progress and messages."""

@@ -26,6 +26,9 @@ class Progress:
     def finished(self, cell: Cell) -> None:
         """One cell of one round is over."""
 
+    def expect(self, left: int) -> None:
+        """So many rounds of cells are to come, as far as can be told."""
+
     def say(self, text: str) -> None:
         """Tell something that is not progress."""
 
@@ -43,7 +46,7 @@ class Bar(Progress):
     It redraws on events and has no thread of its own, which would run beside a measurement.
     """
 
-    def __init__(self, total: int) -> None:
+    def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as RichProgress
@@ -58,8 +61,8 @@ class Bar(Progress):
             auto_refresh=False,
             transient=True,
         )
-        self._task = self._bar.add_task("starting", total=total, left="")
-        self._total, self._done, self._began, self._drawn = total, 0, time.monotonic(), 0.0
+        self._task = self._bar.add_task("starting", total=None, left="")
+        self._total, self._done, self._began, self._drawn = 0, 0, time.monotonic(), 0.0
 
     def __enter__(self) -> Progress:
         self._bar.start()
@@ -78,13 +81,17 @@ class Bar(Progress):
         self._done += 1
         self._bar.update(self._task, completed=self._done, left=self._left(), refresh=True)
 
+    def expect(self, left: int) -> None:
+        self._total = self._done + left
+        self._bar.update(self._task, total=self._total)
+
     def say(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False)
 
     def _left(self) -> str:
         if not self._done:
             return ""
-        seconds = (time.monotonic() - self._began) / self._done * (self._total - self._done)
+        seconds = (time.monotonic() - self._began) / self._done * max(0, self._total - self._done)
         return f"{int(seconds // 60)}:{int(seconds % 60):02d} left"
 
 
@@ -101,6 +108,6 @@ def note_line() -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-def watch(total: int) -> Progress:
+def watch() -> Progress:
     """The bar on a terminal, else only what must be told."""
-    return Bar(total) if sys.stderr.isatty() else Quiet()
+    return Bar() if sys.stderr.isatty() else Quiet()

@@ -14,7 +14,7 @@ NEAR = 0.25  # the share of a processor's ceiling from which that product is mea
 
 
 class Proofs:
-    """Each question is put once in a run for a framework, device, precision and execution; its answer holds for all their cells.
+    """A question of precision is put once in a run for a framework, device, precision and execution; its answer holds for all their cells.
 
     ``ceiling`` gives the operations per second that a device cannot exceed; ``ask`` False leaves the questions to children out.
     """
@@ -23,22 +23,27 @@ class Proofs:
         self.ceiling, self.ask = ceiling, ask
         self._answers: dict[tuple[str, ...], Mapping[str, Any]] = {}
 
+    def rate(self, contestant: Contestant) -> None:
+        """Ask for the rate of a large product in each round: what this framework can do here, and whether it still can."""
+        if self.ask:
+            contestant.doing("a product for comparison")
+            contestant.matmul_rate = self._ask(contestant, "rate", "rate").get("operations_per_second")
+
     def plausible(self, contestant: Contestant) -> None:
         """Refuse a speed that the device cannot have.
 
         Two bounds, and both must hold. The ceiling comes from outside, so that an adapter whose every time is wrong cannot raise it; but it
         must hold for every machine with such a chip, which makes it loose. The rate of a large product in the same framework and
-        precision is close to what can be had; it finds work that is left out of this cell alone. It is only asked for where it can decide.
+        precision is close to what can be had; it finds work that is left out of this cell alone. A processor's decides only near the
+        ceiling: its caches can make small work that much faster.
         """
         cell = contestant.cell
-        passes = 3 if cell.mode == "train" else 1  # a backward pass is two products for each of the forward pass
-        operations = cell.case.computation.operations() * (cell.case.computation.batch or 1) * passes
+        operations = cell.operations_per_step
         fastest = max(block.steps * operations / block.seconds for block in contestant.blocks)
         bound, what = self.ceiling(cell.device), "this device can do"
-        if fastest <= bound and self.ask and fastest > (NEAR * bound if cell.device == "cpu" else 0.0):
-            rate = self._answer(contestant, "rate", "rate").get("operations_per_second")
-            if rate is not None:
-                bound, what = SAVING * rate, f"{cell.title} can do here, whose large products of matrices run at {rate / 1e12:,.2f} TFLOP/s"
+        rate = contestant.matmul_rate
+        if fastest <= bound and rate is not None and fastest > (NEAR * bound if cell.device == "cpu" else 0.0):
+            bound, what = SAVING * rate, f"{cell.title} can do here, whose large products of matrices run at {rate / 1e12:,.2f} TFLOP/s"
         if fastest > bound:
             raise CellFailure(
                 "suspect",
@@ -61,19 +66,24 @@ class Proofs:
             contestant.note("precision", text)
 
     def _answer(self, contestant: Contestant, order: str, answer: str) -> Mapping[str, Any]:
-        """What the child finds on an order after its cell was measured, once in a run for its framework, device, precision and execution.
-
-        Nothing where the child is over meanwhile: its result is there, and how it ended is told with it.
-        """
+        """What the child finds, once in a run for its framework, device, precision and execution."""
         cell = contestant.cell
         key = (cell.framework, cell.device, cell.precision, cell.execution, order)
         if key not in self._answers:
-            assert contestant.child is not None
-            try:
-                contestant.child.order(order)
-                self._answers[key] = contestant.child.expect(answer).data
-            except CellFailure as failure:
-                if failure.status == "wrong_result":
-                    raise
+            found = self._ask(contestant, order, answer)
+            if not found:
                 return {}
+            self._answers[key] = found
         return self._answers[key]
+
+    def _ask(self, contestant: Contestant, order: str, answer: str) -> Mapping[str, Any]:
+        """What the child finds on an order after its cell was measured. Nothing where it is over meanwhile: its result is there, and how it
+        ended is told with it."""
+        assert contestant.child is not None
+        try:
+            contestant.child.order(order)
+            return contestant.child.expect(answer).data
+        except CellFailure as failure:
+            if failure.status == "wrong_result":
+                raise
+            return {}

@@ -170,6 +170,10 @@ class Round(Record):
     ``position`` is the cell's place in the order of turns. ``prepare`` has ``import``, ``build``, ``first_step`` and ``warm_up``,
     ``memory`` ``device_peak`` (the framework's own figure) and ``process_peak``, ``loss`` ``first`` and ``last``; what was not reached is
     missing or None. ``facts`` and ``placement`` are those of :class:`frameworks.contract.Session` with ``timed_compilations`` added.
+    ``latency`` is :class:`frameworks.timing.Latency` of single inferences; ``energy`` has ``joules`` by meter that ``steps`` steps took in
+    ``seconds``; ``matmul_rate`` is that of a large product in the same framework and precision, in operations a second. ``conditions`` are
+    those of :mod:`runner.machine.conditions` before the round, with ``after`` for those after it, and what the runner adds of its canary,
+    of others' use of the processors (``others``, ``stolen``) and of the ``gpu`` meanwhile.
     ``parity`` is the comparison with the golden curve where one was made: :class:`frameworks.parity.Parity` and its ``seconds``;
     ``measured_precision`` what :func:`frameworks.precision.measure` found, by operator.
     """
@@ -188,11 +192,14 @@ class Round(Record):
     blocks: tuple[Block, ...] = ()
     memory: Mapping[str, int | None] = field(default_factory=dict)
     loss: Mapping[str, float | None] = field(default_factory=dict)
+    latency: Mapping[str, float | None] | None = None
+    energy: Mapping[str, Any] | None = None
+    matmul_rate: float | None = None
     parity: Mapping[str, float] | None = None
     measured_precision: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     placement: Mapping[str, Any] = field(default_factory=dict)
-    conditions: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, Any]
     log: str | None = None
 
     @classmethod

@@ -43,6 +43,7 @@ class Request:
     seed: int = 0
     checks: bool = True
     fallback: bool = False
+    strict: bool = False  # refuse to measure on a machine in no state for it
     pythons: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     start_limit: float = 180.0

@@ -15,12 +15,15 @@ from runner import effort, statistics
 from runner.contestant import Contestant
 from runner.launch import Limits
 from runner.machine import conditions
-from runner.plan import Cell, Comparison, Plan
+from runner.machine.canary import Canary
+from runner.plan import BLOCKS, Cell, Comparison, Plan
 from runner.probe import Found
 from runner.progress import Progress
 from runner.proofs import Proofs
 from runner.records import Record, Started
+from runner.statistics import Ratio
 
+MOST_BLOCKS = 5 * BLOCKS  # of a round, however much they differ
 ROOM = 1.3  # a rival is given this many times the memory of the first before it is started beside it
 
 GIVEN_UP = CellFailure("interrupted", "the whole run ended twice while this was measured", "it may take the machine down: run it by itself")
@@ -43,10 +46,12 @@ class Runner:
         self.plan, self.found, self.write, self.progress = plan, found, write, progress
         self.logs, self.limits, self.extra_environment = logs, limits, extra_environment
         self.proofs = Proofs(ceiling, plan.settings.checks)
+        self.canary = Canary()
         self._began = time.monotonic()
         self._crowded: set[str] = set()  # comparisons whose rivals do not fit beside each other
         self._failed: set[str] = set()  # cells that are not tried again
         self._seconds: dict[str, dict[int, float]] = {}  # of a step, by cell and round
+        self._costs: dict[str, effort.Costs] = {}  # of a round, by cell
 
     def run(self, done: Mapping[str, Mapping[int, float | None]], failed: Iterable[str], given_up: Set[tuple[str, int]]) -> None:
         """All rounds, each over all comparisons, so that a run that is stopped has treated them alike.
@@ -61,6 +66,7 @@ class Runner:
             wanted = [comparison for comparison in self.plan.comparisons if self._wants_round(comparison, number)]
             if not wanted:
                 return
+            self.progress.expect(self._left(done))
             for comparison in wanted:
                 cells = [
                     cell
@@ -75,12 +81,27 @@ class Runner:
         settings = self.plan.settings
         if number < settings.rounds:
             return True
-        speeds = [self._seconds[cell.id] for cell in comparison.cells if cell.id not in self._failed and cell.id in self._seconds]
-        if settings.precision_goal is None or number >= settings.max_rounds or len(speeds) < 2:
+        if settings.precision_goal is None or number >= settings.max_rounds:
             return False
-        first, *others = speeds
-        ratios = [statistics.speed_ratio(first, other, statistics.ADDED_CONFIDENCE) for other in others]
-        return not all(effort.enough(ratio, settings.precision_goal, settings.max_rounds) for ratio in ratios)
+        return not all(effort.enough(ratio, settings.precision_goal, settings.max_rounds) for ratio in self._ratios(comparison))
+
+    def _ratios(self, comparison: Comparison) -> list[Ratio | None]:
+        """Of the rivals to the first of them, as far as they are known."""
+        speeds = [self._seconds[cell.id] for cell in comparison.cells if cell.id not in self._failed and cell.id in self._seconds]
+        return [statistics.speed_ratio(speeds[0], other, statistics.ADDED_CONFIDENCE) for other in speeds[1:]]
+
+    def _left(self, done: Mapping[str, Mapping[int, float | None]]) -> int:
+        """How many rounds of cells are probably to come, by what is known so far."""
+        settings, left = self.plan.settings, 0
+        for comparison in self.plan.comparisons:
+            rounds = settings.rounds
+            if settings.precision_goal is not None:
+                needed = (effort.rounds_needed(ratio, settings.precision_goal, settings.max_rounds) for ratio in self._ratios(comparison))
+                rounds = max([rounds, *needed])
+            for cell in comparison.cells:
+                measured = len({*self._seconds.get(cell.id, ()), *done.get(cell.id, ())})
+                left += 0 if cell.id in self._failed else max(0, rounds - measured)
+        return left
 
     def _round(self, comparison: Comparison, cells: list[Cell], number: int, given_up: bool) -> None:
         contestants = [self._contestant(cell, number, position) for position, cell in enumerate(cells)]
@@ -91,6 +112,10 @@ class Runner:
         startable = [contestant for contestant in contestants if contestant.failure is None]
         if not startable:
             return
+        rested = self.canary.rest()
+        canary = {"canary": self.canary.seconds(), "rested": rested}
+        for contestant in startable:
+            contestant.conditions |= canary
         self.write(Started(comparison.id, number, tuple(contestant.cell.id for contestant in startable)))
         private = Path(tempfile.mkdtemp(prefix="h2h-"))
         try:
@@ -129,8 +154,14 @@ class Runner:
                 self._record(contestant)
         for contestant in (*ready, *later):
             contestant.alone = self._is_alone(comparison)
-        self._take_turns(ready)
+        others = conditions.Others(contestant.pid for contestant in ready)
+        self._take_turns(ready, self._blocks(comparison))
         for contestant in ready:
+            if contestant.running:
+                contestant.measure_apart()
+        used, canary = others.used(), self.canary.seconds()
+        for contestant in ready:
+            contestant.conditions |= {**used, "after": {"canary": canary}}
             self._finish(contestant)
         return later
 
@@ -142,10 +173,15 @@ class Runner:
         available = conditions.now()["memory_available"]
         return available is None or available > needed
 
-    def _take_turns(self, ready: list[Contestant]) -> None:
+    def _blocks(self, comparison: Comparison) -> int:
+        """How many blocks each rival is given: ten, and more where what is known so far says that they serve better than more rounds."""
+        known = [self._costs[cell.id] for cell in comparison.cells if cell.id in self._costs]
+        return max((costs.blocks(least=BLOCKS, most=MOST_BLOCKS) for costs in known), default=BLOCKS)
+
+    def _take_turns(self, ready: list[Contestant], blocks: int) -> None:
         """One block at a time, A B B A, until each has its blocks and its budget."""
         turn = 0
-        while any(contestant.wants_more(self.plan.settings.budget) for contestant in ready):
+        while any(contestant.wants_more(self.plan.settings.budget, blocks) for contestant in ready):
             for contestant in ready if turn % 2 == 0 else reversed(ready):
                 if contestant.running:
                     contestant.take_turn(self._began)
@@ -155,6 +191,7 @@ class Runner:
         if contestant.running:
             try:
                 contestant.finish(golden=_job(contestant.cell, contestant.round).golden is not None)
+                self.proofs.rate(contestant)
                 self.proofs.plausible(contestant)
                 self.proofs.precision(contestant)
             except CellFailure as failure:
@@ -169,6 +206,8 @@ class Runner:
         else:
             steps = [block.seconds / block.steps for block in contestant.blocks]
             self._seconds.setdefault(cell.id, {})[contestant.round] = statistics.median_of(steps)
+            start = sum(seconds for seconds in contestant.prepare.values())
+            self._costs.setdefault(cell.id, effort.Costs()).add(steps, start, sum(block.seconds for block in contestant.blocks))
         self.write(contestant.record())
         self.progress.finished(cell)
 

@@ -19,11 +19,14 @@ from typing import Any, get_args
 import orjson
 
 from frameworks.contract import Status
+from runner import conditions
+from runner.conditions import Conditions
 from runner.errors import UserError
 from runner.records import SCHEMA, Cells, End, Header, Note, Started
 from runner.statistics import median_of
 from runner.steadiness import trend
 
+LATENCY = ("count", "median", "p90", "p99")
 _STATUSES: dict[str, Status] = {status: status for status in get_args(Status)}
 
 
@@ -51,7 +54,7 @@ class Measured:
     """A round as reports need it: a :class:`runner.records.Round` with its blocks summed up. Times in seconds, memory in bytes.
 
     ``seconds_per_step`` is None where no block was timed; ``block_deviation`` is the blocks' standard deviation relative to their mean,
-    None for fewer than two; ``trend`` that of :func:`runner.steadiness.trend`; ``load`` the machine's load average before the round.
+    None for fewer than two; ``trend`` that of :func:`runner.steadiness.trend`; ``joules`` by meter were taken by ``energy_steps`` steps.
     """
 
     cell: str
@@ -73,8 +76,13 @@ class Measured:
     process_peak: int | None
     loss_first: float | None
     loss_last: float | None
+    latency: Mapping[str, float | None] | None
+    joules: Mapping[str, float]
+    energy_steps: int
+    energy_seconds: float
+    matmul_rate: float | None
     parity: Mapping[str, float] | None
-    load: float | None
+    conditions: Conditions
     facts: Facts
     measured_precision: Mapping[str, Mapping[str, Any]]
     log: str | None
@@ -82,6 +90,12 @@ class Measured:
     @property
     def ok(self) -> bool:
         return self.status == "ok"
+
+    @property
+    def first_result_seconds(self) -> float | None:
+        """From the start of the import to the end of the first step."""
+        parts = self.import_seconds, self.build_seconds, self.first_step_seconds
+        return None if None in parts else sum(filter(None, parts))
 
 
 @dataclass(frozen=True)
@@ -255,6 +269,7 @@ class _Reader:
             cell = self._cell(data["cell"])
             times = [seconds / steps for steps, seconds in blocks]
             prepare, memory, loss = data.get("prepare", {}), data.get("memory", {}), data.get("loss", {})
+            energy = data.get("energy") or {}
             return Measured(
                 cell=cell,
                 round=self._whole_number("round", data["round"]),
@@ -275,8 +290,13 @@ class _Reader:
                 process_peak=_number("process_peak", memory),
                 loss_first=_number("first", loss),
                 loss_last=_number("last", loss),
+                latency=None if (latency := data.get("latency")) is None else {name: _number(name, latency) for name in LATENCY},
+                joules={str(name): _number(name, energy["joules"]) for name in energy.get("joules", ())},
+                energy_steps=_number("steps", energy) or 0,
+                energy_seconds=_number("seconds", energy) or 0.0,
+                matmul_rate=_number("matmul_rate", data),
                 parity=_parity(data.get("parity")),
-                load=_load(data.get("conditions", {})),
+                conditions=conditions.read(data["conditions"]),
                 facts=self._facts(cell, data.get("facts", {})),
                 measured_precision=self._precision(cell, data.get("measured_precision", {})),
                 log=None if data.get("log") is None else str(data["log"]),
@@ -373,10 +393,3 @@ def _guarded(make: Any, data: Mapping[str, Any]) -> Any:
         raise ValueError(f"{data['record']} lacks {error.args[0]}") from error
     except (TypeError, AttributeError) as error:
         raise ValueError(f"{data['record']} of another shape than it should have: {error}") from error
-
-
-def _load(conditions: Mapping[str, Any]) -> float | None:
-    load = conditions.get("load")
-    if isinstance(load, list):
-        load = load[0] if load else None
-    return float(load) if isinstance(load, int | float) else None

@@ -21,8 +21,13 @@ from runner.cli.options import FILE, many, number, pairs, whole, with_format, wo
 @many("--mode", "train, infer. [both]")
 @many("--batch", "Samples a step, several as 1,8,64. [the workload's]")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of a workload.")
-@click.option("--rounds", type=click.IntRange(min=1), help="Fresh processes of each cell. [3]")
-@click.option("--precision-goal", type=click.FloatRange(min=0.1), metavar="PERCENT", help="Add rounds until ratios are known to ± PERCENT.")
+@click.option("--rounds", type=click.IntRange(min=1), help="Fresh processes of each cell, so many and no more. [by the goal]")
+@click.option(
+    "--precision-goal",
+    type=click.FloatRange(min=0.1),
+    metavar="PERCENT",
+    help="From three rounds on, add some until ratios are known to ± PERCENT. [5, unless rounds are given]",
+)
 @click.option("--max-rounds", type=click.IntRange(min=3), default=20, show_default=True, help="The most that --precision-goal makes.")
 @click.option("--budget", type=click.FloatRange(min=0.01), help="Seconds timed of each cell and round. [1]")
 @click.option("--alone", is_flag=True, help="Rivals one after the other instead of in turns.")
@@ -30,6 +35,7 @@ from runner.cli.options import FILE, many, number, pairs, whole, with_format, wo
 @click.option("--seed", type=int, default=0, show_default=True, help="Of weights, batches and order.")
 @click.option("--no-check", is_flag=True, help="Leave out the proof that it is the same work.")
 @click.option("--allow-fallback", "fallback", is_flag=True, help="Let operators that the GPU lacks run on the CPU; rows name them.")
+@click.option("--strict", is_flag=True, help="Refuse to start on battery, in low-power mode, hot, or beside other load.")
 @click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="Another interpreter for a framework.")
 @click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable for the children.")
 @click.option("--start-limit", type=float, default=180.0, show_default=True, help="Seconds for a framework's import.")

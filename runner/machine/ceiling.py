@@ -27,6 +27,13 @@ def operations_per_second(device: str, machine: Machine) -> float:
     return CARD_OPERATIONS
 
 
+def published_peak(device: str, precision: str, chip: str) -> float | None:
+    """Published float32 peak of the GPU in operations a second, as far as the table of chips has it; None for other precisions, whose peaks
+    Apple's GPUs share with float32 or double, and nobody has published which."""
+    peak = apple_tflops(chip) if device in ("mps", "metal") and precision == "float32" else None
+    return None if peak is None else peak * 1e12
+
+
 def apple_tflops(chip: str) -> float | None:
     """Published float32 peak of the full part in TFLOP/s, by the chip's name as macOS gives it (``Apple M1 Max``)."""
     entry = _chips().get(chip.removeprefix("Apple ").strip(), {})

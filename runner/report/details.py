@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from runner.records import Header
 from runner.report import labels, numbers
 from runner.report.labels import Names
-from runner.report.model import CellRow, Problem, Report
+from runner.report.model import CellRow, Conditions, Problem, Report
 from runner.report.text import code_block, escape
 
 
@@ -67,8 +67,8 @@ def how_measured(report: Report) -> Iterable[str]:
     settings = {"seed": header.seed, **header.settings}
     plain = [f"{name.replace('_', ' ')} {_value(v)}" for name, v in settings.items() if v is not None and not isinstance(v, Mapping)]
     lines.append(f"headtohead {escape(header.headtohead)}: {escape(', '.join(plain))}")
-    if report.loads:
-        lines.append(f"Load average before the rounds: {numbers.span(report.loads)}")
+    if conditions := list(_conditions(report.conditions)):
+        lines.append(f"Conditions: {', '.join(conditions)}")
     lines += [f"{label}: {escape(variables)}" for label, variables in _environment(header) if variables]
     if header.withheld:
         lines.append(f"Variables that were set and withheld: {escape(', '.join(header.withheld))}")
@@ -76,6 +76,21 @@ def how_measured(report: Report) -> Iterable[str]:
     yield "\n".join(f"- {line}" for line in lines)
     yield "Reproduce it with:"
     yield code_block(shlex.join(header.command))
+
+
+def _conditions(seen: Conditions) -> Iterable[str]:
+    """What was looked at between rounds, with its range."""
+    if seen.load:
+        yield f"load average before rounds {numbers.span(seen.load)}"
+    if seen.canary:
+        unit = numbers.time_unit(seen.canary)
+        yield f"a fixed product of matrices took {numbers.span(value / unit.size for value in seen.canary)} {unit.name}"
+    if seen.power:
+        yield f"power {' and '.join({'ac': 'from the mains', 'battery': 'from the battery'}.get(word, word) for word in seen.power)}"
+    if seen.gpu_clock:
+        yield f"GPU clock {numbers.span(seen.gpu_clock)} MHz"
+    if seen.gpu_temperature:
+        yield f"GPU at {numbers.span(seen.gpu_temperature)} °C"
 
 
 def _environment(header: Header) -> Iterable[tuple[str, str]]:

@@ -32,7 +32,8 @@ def render(report: Report) -> str:
         parts.append("**The run was interrupted or is still going on: what is missing is listed under “Not ok”.**")
     parts += _legend(report)
     for table in report.tables:
-        parts += [*_speed(table, names, marks, _doubt(report)), *_costs(table, names, _doubt(report))]
+        doubt = _doubt(report)
+        parts += [*_speed(table, names, marks, doubt), *_costs(table, names, doubt), *_work(table, names, doubt)]
     parts += [*problems(report, names), *notes(report, names), *how_measured(report)]
     return "\n\n".join(parts) + "\n"
 
@@ -149,14 +150,14 @@ def _costs(table: Table, names: Names, doubt: str) -> Iterable[str]:
     if not measured:
         return
     first = numbers.time_unit(cell.first_step_seconds for cell in measured)
-    start = numbers.time_unit(_start(cell) for cell in measured)
+    start = numbers.time_unit(cell.first_result_seconds for cell in measured)
     device = numbers.memory_unit(cell.device_peak_bytes for cell in measured)
     process = numbers.memory_unit(cell.process_peak_bytes for cell in measured)
     fields: list[Field] = [
         *_keys(table, with_unit=False),
         ("framework", "left", lambda cell: names.column(cell.column)),
-        (f"first step, {first.name}", "right", lambda cell: first.text(cell.first_step_seconds)),
-        (f"import + build, {start.name}", "right", lambda cell: start.text(_start(cell))),
+        (f"first result, {start.name}", "right", lambda cell: start.text(cell.first_result_seconds)),
+        (f"of it first step, {first.name}", "right", lambda cell: first.text(cell.first_step_seconds)),
         (f"device peak, {device.name}", "right", lambda cell: device.text(cell.device_peak_bytes)),
         (f"process peak, {process.name}", "right", lambda cell: process.text(cell.process_peak_bytes)),
         ("rounds × blocks", "right", lambda cell: f"{cell.rounds} × {numbers.whole(round(cell.blocks / cell.rounds))}"),
@@ -175,10 +176,40 @@ def _verified(cell: CellRow) -> str:
     return f"{numbers.compared(cell.verified_steps, cell.verified_values)}, {numbers.deviation(cell.verified_error)}"
 
 
-def _start(cell: CellRow) -> float | None:
-    if cell.import_seconds is None or cell.build_seconds is None:
-        return None
-    return cell.import_seconds + cell.build_seconds
+def _work(table: Table, names: Names, doubt: str) -> Iterable[str]:
+    """What the speed is of what could be had, what it costs in energy, and how long one result takes; only columns that say something."""
+    measured = [cell for cell in table.cells() if cell.rounds]
+    work = numbers.operations_unit(cell.operations_per_second for cell in measured)
+    wait = numbers.time_unit(cell.latency_median_seconds for cell in measured)
+    possible: list[tuple[Field, Callable[[CellRow], float | None]]] = [
+        ((work.name, "right", lambda cell: work.text(cell.operations_per_second)), lambda cell: cell.operations_per_second),
+        (("of matmul", "right", lambda cell: numbers.share(cell.share_of_matmul)), lambda cell: cell.share_of_matmul),
+        (("of peak", "right", lambda cell: numbers.share(cell.share_of_peak)), lambda cell: cell.share_of_peak),
+        (("energy, J/sample", "right", lambda cell: numbers.significant(cell.joules_per_sample)), lambda cell: cell.joules_per_sample),
+        (("power, W", "right", lambda cell: numbers.significant(cell.watts)), lambda cell: cell.watts),
+        (("GPU clock, MHz", "right", lambda cell: numbers.significant(cell.gpu_clock_megahertz)), lambda cell: cell.gpu_clock_megahertz),
+        ((f"latency, {wait.name}", "right", lambda cell: wait.text(cell.latency_median_seconds)), lambda cell: cell.latency_median_seconds),
+        (("90 %", "right", lambda cell: wait.text(cell.latency_p90_seconds)), lambda cell: cell.latency_p90_seconds),
+        (("99 %", "right", lambda cell: wait.text(cell.latency_p99_seconds)), lambda cell: cell.latency_p99_seconds),
+    ]
+    told = [field for field, value in possible if any(value(cell) is not None for cell in measured)]
+    if not told:
+        return
+    fields: list[Field] = [*_keys(table, with_unit=False), ("framework", "left", lambda cell: names.column(cell.column)), *told]
+    yield f"### {HEADINGS[table.mode]}: work, energy, latency{doubt}" if len(told) > 2 else f"### {HEADINGS[table.mode]}: work{doubt}"
+    yield grid([header for header, _, _ in fields], [[f[2](cell) for f in fields] for cell in measured], [side for _, side, _ in fields])
+    yield " ".join(_explained(measured))
+
+
+def _explained(cells: list[CellRow]) -> Iterable[str]:
+    if any(cell.share_of_matmul is not None for cell in cells):
+        yield "Of matmul: share of the rate of a large matrix product in the same framework and precision; backward counts as two forward."
+    if any(cell.share_of_peak is not None for cell in cells):
+        yield "Of peak: of the chip's float32 peak as published."
+    if meters := dict.fromkeys(name for cell in cells for name in cell.meters):
+        yield f"Energy and power of: {', '.join(map(escape, meters))}."
+    if any(cell.latency_median_seconds is not None for cell in cells):
+        yield "Latency: of single steps of this batch, each waited for."
 
 
 def _keys(table: Table, *, with_unit: bool) -> list[Field]:

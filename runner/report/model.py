@@ -41,6 +41,9 @@ class CellRow:
     a round, ``trend`` how much longer the last blocks of rounds took than the first, relative, where that is no chance. ``ratio`` says how
     many times as fast the cell is as the cell ``ratio_to``, which itself has none; ``ratio_error`` is the standard error of its logarithm.
     ``rounds`` were ok and ``rounds_failed`` were not; ``status`` is ``ok`` if any was. ``blocks`` are all those of the ok rounds.
+    ``operations_per_second`` counts a backward pass as two forward ones; ``share_of_matmul`` is its share of a large product of matrices in
+    the same framework and precision, ``share_of_peak`` of what is published for the chip. ``joules_per_sample`` and ``watts`` are those of
+    the ``meters`` together. Latencies are of single inferences, each waited for.
     ``measured_precision`` is that of :class:`runner.records.Round`; ``verified`` are the figures of :class:`frameworks.parity.Parity`, None
     where there was no golden curve to compare with.
     """
@@ -87,6 +90,19 @@ class CellRow:
     build_seconds: float | None
     first_step_seconds: float | None
     warm_up_seconds: float | None
+    first_result_seconds: float | None
+    operations_per_second: float | None
+    matmul_operations_per_second: float | None
+    share_of_matmul: float | None
+    share_of_peak: float | None
+    joules_per_sample: float | None
+    watts: float | None
+    meters: list[str]
+    gpu_clock_megahertz: float | None
+    gpu_temperature_celsius: float | None
+    latency_median_seconds: float | None
+    latency_p90_seconds: float | None
+    latency_p99_seconds: float | None
     device_peak_bytes: float | None
     process_peak_bytes: float | None
     loss_first: float | None
@@ -156,6 +172,18 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """The lowest and highest over all rounds, None where nothing is known: ``load`` average, ``canary`` in seconds, GPU clock in MHz and
+    temperature in degrees Celsius; and the sources of ``power``."""
+
+    load: tuple[float, float] | None
+    canary: tuple[float, float] | None
+    power: tuple[str, ...]
+    gpu_clock: tuple[float, float] | None
+    gpu_temperature: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
 class Report:
     """All that the three formats print; they differ only in how. ``confidence`` is the level of all intervals, ``threshold`` the share up
     to which a difference counts as none."""
@@ -167,7 +195,7 @@ class Report:
     complete: bool
     confidence: float
     threshold: float
-    loads: tuple[float, ...]
+    conditions: Conditions
 
     def cells(self) -> list[CellRow]:
         """All cells in the order of the tables."""

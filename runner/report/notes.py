@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runner import statistics, steadiness
 from runner.records import Cell, Header, Note
-from runner.report import numbers
+from runner.report import circumstances, numbers
 from runner.runreader import Measured
 
 _PLAIN_OPTIMIZERS = ("sgd", "adam", "adamw")
@@ -26,8 +26,10 @@ def cell_notes(header: Header, cells: Sequence[Cell], rounds: Mapping[str, Seque
     """The notes of a run in the order of the cells. Only rounds that were ok count, since the others give no number."""
     good = {cell.id: [measured for measured in rounds[cell.id] if measured.ok] for cell in cells}
     gathered: dict[Note, list[str]] = {}
+    best = circumstances.Best(cells, good)
     for cell in cells:
         found = [*_of_rounds(good[cell.id]), *_of_speed(good[cell.id]), *_of_facts(good[cell.id])]
+        found += circumstances.notes(cell, good[cell.id], header.machine.cores, best)
         found += [note for note in [_optimizer(cell, cells, good)] if note is not None]
         for note in dict.fromkeys(found):
             gathered.setdefault(note, []).append(cell.id)

@@ -16,23 +16,29 @@ DIGITS = 3
 
 @dataclass(frozen=True)
 class Unit:
-    """What a column is counted in; ``size`` is one of it in seconds or bytes."""
+    """What a column is counted in; ``size`` is one of it in seconds, bytes, or operations a second."""
 
     name: str
     size: float
 
     def text(self, value: float | None) -> str:
-        """A value in seconds or bytes as a number of this unit, without its name."""
+        """A value as a number of this unit, without its name."""
         return significant(None if value is None else value / self.size)
 
 
 SECONDS, MILLISECONDS = Unit("s", 1.0), Unit("ms", 1e-3)
+GIGA, TERA = Unit("GFLOP/s", 1e9), Unit("TFLOP/s", 1e12)
 MEBIBYTES, GIBIBYTES = Unit("MiB", 2.0**20), Unit("GiB", 2.0**30)
 
 
 def time_unit(values: Iterable[float | None]) -> Unit:
     """Seconds, unless some of a column's values would then begin with ``0.0``."""
     return MILLISECONDS if any(value < 0.1 for value in values if value is not None) else SECONDS
+
+
+def operations_unit(values: Iterable[float | None]) -> Unit:
+    """TFLOP/s where some value of a column has one, otherwise GFLOP/s."""
+    return TERA if any(value >= TERA.size for value in values if value is not None) else GIGA
 
 
 def memory_unit(values: Iterable[float | None]) -> Unit:
@@ -60,6 +66,11 @@ def ratio(value: float | None) -> str:
 def percent(share: float) -> str:
     """``0.031`` as ``3 %``, and one decimal below one percent."""
     return f"{100 * share:,.0f} %" if share >= 0.00995 else f"{100 * share:.1f} %"
+
+
+def share(value: float | None) -> str:
+    """:func:`percent`, or ``n/a``."""
+    return MISSING if value is None else percent(value)
 
 
 def deviation(error: float | None) -> str:

@@ -9,9 +9,11 @@ from typing import Any
 
 from frameworks.contract import Status
 from runner import statistics, steadiness
+from runner.machine import ceiling
+from runner.plan import PASSES
 from runner.precision import comparable
 from runner.records import Cell, Header
-from runner.report.model import CellRow, Column, Mean, Problem, Report, RowKey, Table
+from runner.report.model import CellRow, Column, Conditions, Mean, Problem, Report, RowKey, Table
 from runner.report.notes import cell_notes
 from runner.runreader import Measured, Run
 from runner.statistics import Ratio
@@ -32,7 +34,7 @@ def report(run: Run) -> Report:
         for id in start.cells:
             begun.setdefault(id, []).append(start.round)
     failures = {cell.id: _failures(cell, rounds[cell.id], begun.get(cell.id, []), run.header) for cell in cells}
-    rows = [_row(cell, rounds[cell.id], failures[cell.id]) for cell in cells]
+    rows = [_row(cell, rounds[cell.id], failures[cell.id], run.header.machine.chip) for cell in cells]
     level = statistics.CONFIDENCE if run.header.settings.get("precision_goal") is None else statistics.ADDED_CONFIDENCE
     tables = tuple(
         _table(mode, [row for row in rows if row.mode == mode], rounds, level) for mode in MODES if any(r.mode == mode for r in rows)
@@ -45,7 +47,24 @@ def report(run: Run) -> Report:
         complete=complete,
         confidence=statistics.CONFIDENCE,
         threshold=statistics.THRESHOLD,
-        loads=tuple(measured.load for measured in run.rounds if measured.load is not None),
+        conditions=_conditions(run),
+    )
+
+
+def _conditions(run: Run) -> Conditions:
+    """The range of what was looked at in all rounds."""
+    states = [measured.conditions for measured in run.rounds]
+
+    def span(values: Iterable[float | None]) -> tuple[float, float] | None:
+        known = [value for value in values if value is not None]
+        return (min(known), max(known)) if known else None
+
+    return Conditions(
+        load=span(state.load for state in states),
+        canary=span(state.canary for state in states),
+        power=tuple(dict.fromkeys(state.power for state in states if state.power)),
+        gpu_clock=span(state.clock for state in states),
+        gpu_temperature=span(state.temperature for state in states),
     )
 
 
@@ -73,7 +92,7 @@ def _failures(cell: Cell, rounds: Sequence[Measured], begun: Sequence[int], head
     return [_Failure(None, "interrupted", "the turn of this cell never came", _RESUME)]
 
 
-def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -> CellRow:
+def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure], chip: str) -> CellRow:
     good = [measured for measured in rounds if measured.ok]
     times = [measured.seconds_per_step for measured in good if measured.seconds_per_step is not None]
     seconds = statistics.estimate(times)
@@ -105,6 +124,9 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -
         build_seconds=_median(m.build_seconds for m in good),
         first_step_seconds=_median(m.first_step_seconds for m in good),
         warm_up_seconds=_median(m.warm_up_seconds for m in good),
+        first_result_seconds=_median(m.first_result_seconds for m in good),
+        **_efficiency(cell, good, seconds.value, chip),
+        **_latency(good),
         device_peak_bytes=_highest(m.device_peak for m in good),
         process_peak_bytes=_highest(m.process_peak for m in good),
         loss_first=good[0].loss_first if good else None,
@@ -121,6 +143,31 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure]) -
         timed_compilations=_highest(m.facts.timed_compilations for m in good),
         measured_precision=next(({op: dict(one) for op, one in m.measured_precision.items()} for m in good if m.measured_precision), {}),
     )
+
+
+def _efficiency(cell: Cell, rounds: Sequence[Measured], seconds: float | None, chip: str) -> dict[str, Any]:
+    """What the speed is of what could be had, and what it costs; None where it is not known."""
+    samples = cell.batch or 1
+    achieved = None if seconds is None or not cell.operations else cell.operations * samples * PASSES[cell.mode] / seconds
+    rate, peak = _median(m.matmul_rate for m in rounds), ceiling.published_peak(cell.device, cell.precision, chip)
+    joules = [(sum(m.joules.values()), m) for m in rounds if m.joules and m.energy_steps]
+    return {
+        "operations_per_second": achieved,
+        "matmul_operations_per_second": rate,
+        "share_of_matmul": None if achieved is None or rate is None else achieved / rate,
+        "share_of_peak": None if achieved is None or peak is None else achieved / peak,
+        "joules_per_sample": _median(energy / (m.energy_steps * samples) for energy, m in joules),
+        "watts": _median(energy / m.energy_seconds for energy, m in joules),
+        "meters": sorted({name for _, m in joules for name in m.joules}),
+        "gpu_clock_megahertz": _median(m.conditions.clock for m in rounds),
+        "gpu_temperature_celsius": _highest(m.conditions.temperature for m in rounds),
+    }
+
+
+def _latency(rounds: Sequence[Measured]) -> dict[str, Any]:
+    """Of single inferences, the median over rounds of each percentile."""
+    known = [measured.latency for measured in rounds if measured.latency]
+    return {f"latency_{name}_seconds": _median(latency[name] for latency in known) for name in ("median", "p90", "p99")}
 
 
 def _rate(samples: int, seconds: float | None) -> float | None:

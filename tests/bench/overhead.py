@@ -68,7 +68,7 @@ def against_hand(name: str, device: str, rounds: int) -> list[tuple[str, float, 
             choice = Choice(references, modes=("train",), devices=(device,))
             plan = make_plan([(case, choice)], {key: value.facts for key, value in found.items()}, {}, settings)
             records: list[Record] = []
-            with watch(len(plan.cells) * rounds) as progress:
+            with watch() as progress:
                 runner = Runner(plan, found, records.append, progress, Path(folder), Limits(), {}, lambda _: float("inf"))
                 began, used = time.monotonic(), time.process_time()
                 runner.run({}, [], set())

@@ -98,6 +98,9 @@ def measured(row: int, column: int, number: int, draw: random.Random) -> Round:
         blocks=tuple(Block(steps, steps * step * draw.uniform(0.99, 1.02), 10.0 * number + index) for index in range(10)),
         memory={"device_peak": None, "process_peak": 400_000_000 + 300_000_000 * column},
         loss={"first": 2.3, "last": 2.1} if ROWS[row][3] == "train" else {"first": None, "last": None},
+        latency=latency(row, step),
+        energy={"joules": {"package-0": 24.0 + column, "dram": 3.5}, "seconds": 2.1, "steps": 10} if row in (0, 4) else None,
+        matmul_rate=(1.1e11 + 1e10 * column) * draw.uniform(0.98, 1.0),
         parity=parity(row, column) if number == 0 and row < 5 else None,
         facts={
             "optimizer": OPTIMIZERS[framework] if ROWS[row][3] == "train" else None,
@@ -110,9 +113,34 @@ def measured(row: int, column: int, number: int, draw: random.Random) -> Round:
             "switches": {},
             "warnings": [],
         },
-        conditions={"load": 0.25 * (number + 1), "memory_available": 12_000_000_000},
+        conditions=conditions(row, number),
         log=f"logs/{cell_id(row, column)}-{number}.txt",
     )
+
+
+def latency(row: int, step: float) -> dict[str, float | None] | None:
+    """Of single inferences; too few for a 99th percentile where they are slow."""
+    if ROWS[row][3] == "train":
+        return None
+    many = step < 0.01
+    return {"count": 200 if many else 20, "median": 1.1 * step, "p90": 1.3 * step, "p99": 2.0 * step if many else None}
+
+
+def conditions(row: int, number: int) -> dict[str, Any]:
+    """The machine's state: mostly well, but not in all rows."""
+    seen: dict[str, Any] = {"load": 0.25 * (number + 1), "memory_available": 12_000_000_000, "swap_used": 0, "nice": 0, "power": "ac"}
+    seen |= {"canary": 0.0013, "rested": 0.0, "others": 0.02, "stolen": 0.01}
+    after: dict[str, Any] = {**seen, "canary": 0.00131}
+    if row == 0 and number < 2:
+        seen |= {"others": 0.9, "stolen": 0.3, "rested": 3.0}
+    if row == 1:
+        after |= {"canary": 0.0018, "power": "battery", "low_power": True, "thermal": "serious", "swap_used": 3 * 2**30}
+    if row == 4:
+        seen["gpu"] = {"clock": 1200 + number, "clock_lowest": 900, "clock_highest": 1980, "temperature": 60 + number}
+        seen["gpu"]["held_down"] = ["power cap"] if number else []
+        after |= {"throttled": 7, "memory_pressure": "warning"}
+        seen["throttled"] = 7 - number
+    return {**seen, "after": after}
 
 
 def parity(row: int, column: int) -> dict[str, float]:
@@ -130,6 +158,7 @@ def failed(round: Round, status: str, reason: str, remedy: str = "") -> Round:
         status=status,
         reason=reason,
         remedy=remedy,
+        conditions=round.conditions,
         log=round.log,  # type: ignore[arg-type]
     )
 
