@@ -31,7 +31,8 @@ PARITY = {"error": 2e-7, "tolerance": 2e-5, "steps": 5, "values": 5, "seconds": 
 def timed(cell: str, number: int, seconds: float, **changes: Any) -> Round:
     """An ok round at so many seconds a step; the batch is 64."""
     blocks = (Block(10, 10 * seconds, 0.0),)
-    return dataclasses.replace(Round(cell=cell, round=number, position=0, status="ok", blocks=blocks, parity=PARITY), **changes)
+    made = Round(cell=cell, round=number, position=0, status="ok", blocks=blocks, parity=PARITY, conditions={})
+    return dataclasses.replace(made, **changes)
 
 
 def reported(folder: Path, *records: Record, header: Header | None = None, end: bool = True) -> Report:
