@@ -57,16 +57,6 @@ def joules() -> float | None:
     return None if taken is None else float(taken) / 1000
 
 
-def processes() -> int | None:
-    """How many processes compute on the GPU, ours included; None where that is not told (in containers, often)."""
-    gpu = _gpu()
-    if gpu is None:
-        return None
-    nvml, handle = gpu
-    running = _told(lambda: nvml.nvmlDeviceGetComputeRunningProcesses(handle))
-    return None if running is None else len(running)
-
-
 def _told(ask: Callable[[], Value]) -> Value | None:
     """What a function of NVML answers; many cards and containers lack some."""
     try:

@@ -218,9 +218,9 @@ class LazyUpdateSession(FakeSession):
 
 
 class Compile500Session(FakeSession):
-    """The first three steps take 500 ms, then 5 ms."""
+    """The first three steps, or as many as ``H2H_FAKE_COMPILES`` says, take 500 ms, then 5 ms."""
 
-    compiles = 3
+    compiles = int(os.environ.get("H2H_FAKE_COMPILES", "3"))
 
     def work(self) -> None:
         time.sleep(0.5 if self.steps <= self.compiles else 0.005)
