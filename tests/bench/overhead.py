@@ -6,20 +6,26 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 from tabulate import tabulate
 
 from frameworks import registry
 from runner.launch import Limits
+from runner.machine import canary, conditions
 from runner.plan import Case, Choice, Settings, digest, make_plan
 from runner.probe import probe
-from runner.progress import watch
+from runner.progress import Progress, watch
+from runner.proofs import Proofs
 from runner.records import Record, Round
 from runner.run import Runner
 from runner.spec import catalog
@@ -35,7 +41,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--framework", action="append")
     arguments = parser.parse_args()
-    rows = [start_up()]
+    rows = [start_up(), conditions_and_turns(arguments.device)]
     for name in arguments.framework or ("pytorch", "tensorflow"):
         rows += against_hand(name, arguments.device, arguments.rounds)
     print(tabulate(rows, headers=("what", "ratio", "bound", ""), tablefmt="github", floatfmt=".3f"))
@@ -53,6 +59,42 @@ def start_up() -> tuple[str, float, str, str]:
             seconds.append(time.perf_counter() - begin)
     ratio = statistics.median(times[1]) / statistics.median(times[0])
     return "h2h list ÷ python -c pass", ratio, "at most 15", verdict(ratio <= 15)
+
+
+def conditions_and_turns(device: str) -> tuple[str, float, str, str]:
+    """Seconds for conditions, canary, rest, the product for comparison and between blocks over those of loading and timing, three rounds."""
+    spent: Counter[str] = Counter()
+
+    def stopwatch(owner: Any, name: str) -> Any:
+        original = getattr(owner, name)
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return original(*arguments, **named)
+            finally:
+                spent[name] += time.perf_counter() - begin
+
+        return mock.patch.object(owner, name, timed)
+
+    names = ("pytorch", "tensorflow")
+    settings = Settings(rounds=3)
+    computation = load_workload(catalog.find("mlp-mnist")).resolve()
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as patches:
+        found = probe(names, {}, {}, Path(folder), sys.executable, Limits())
+        case = Case("mlp-mnist", "images", {}, computation, ("train", "infer"), digest(computation))
+        plan = make_plan([(case, Choice(names, devices=(device,)))], {key: value.facts for key, value in found.items()}, {}, settings)
+        for owner, name in ((conditions, "now"), (canary.Canary, "rest"), (canary.Canary, "seconds"), (Runner, "_take_turns")):
+            patches.enter_context(stopwatch(owner, name))
+        patches.enter_context(stopwatch(Proofs, "rate"))
+        patches.enter_context(stopwatch(conditions.Others, "_read"))
+        records: list[Record] = []
+        Runner(plan, found, records.append, Progress(), Path(folder), Limits(), {}, lambda _: float("inf")).run({}, [], set())
+    rounds = [record for record in records if isinstance(record, Round)]
+    blocks = sum(block.seconds for round in rounds for block in round.blocks)
+    loading = sum(seconds or 0.0 for round in rounds for seconds in round.prepare.values())
+    share = (spent.total() - blocks) / (blocks + loading)
+    return "turns, conditions and canary ÷ loading and timing", share, "at most 0.10", verdict(share <= 0.10)
 
 
 def against_hand(name: str, device: str, rounds: int) -> list[tuple[str, float, str, str]]:
