@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+import time
 from typing import Any
 
 from runner.machine import commands
@@ -157,8 +158,17 @@ def _profiled(kind: str, key: str) -> str | None:
     return next((value for entry in profile(kind) if isinstance(value := entry.get(key), str) and value.isprintable()), None)
 
 
+_hung: set[str] = set()  # programs that did not answer in time, which would cost as much again in every round
+
+
 def _quick(*command: str) -> str:
-    return commands.ask(command, QUICK) or ""
+    if command[0] in _hung:
+        return ""
+    began = time.monotonic()
+    said = commands.ask(command, QUICK)
+    if said is None and time.monotonic() - began >= QUICK:
+        _hung.add(command[0])
+    return said or ""
 
 
 def _count(said: str | None) -> int | None:

@@ -18,9 +18,18 @@ from typing import Any
 
 import psutil
 import pytest
+import scipy.stats
 import yaml
 
+import runner.execute
+import runner.report.markdown
+import runner.report.table_csv
+import runner.report.table_json
+import runner.spec.starter
 from runner.machine import chip, commands, mac
+
+LOADED = (scipy.stats, runner.execute, runner.report, runner.spec)
+"""What is otherwise imported when it is needed, and would then look for parts of Python that are there on macOS alone."""
 
 RECORDED = Path(__file__).parent / "recorded"
 NAMES = sorted(path.stem for path in RECORDED.glob("*.yaml"))
@@ -67,6 +76,7 @@ def become(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Mac:
     monkeypatch.setenv("PATH", str(programs))
     monkeypatch.setattr(commands, "SYSTEM_FOLDERS", ())
     monkeypatch.setattr(mac, "QUICK", 5.0 if not said.get("slow") else 0.3)
+    monkeypatch.setattr(mac, "_hung", set())
     monkeypatch.setattr(mac, "PATIENT", 10.0 if not said.get("slow") else 0.3)
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(platform, "system", lambda: "Darwin")

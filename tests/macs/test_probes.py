@@ -121,3 +121,10 @@ def test_a_run_keeps_the_mac_awake_and_says_when_it_cannot(recorded: Become, tmp
     monkeypatch.setattr(sys, "platform", "linux")
     with awake.awake() as held:
         assert held is None
+
+
+def test_a_program_that_hangs_is_asked_once(recorded: Become) -> None:
+    mac = recorded("slow")
+    for _ in range(3):
+        probes.conditions()
+    assert sum(line.startswith("pmset") for line in mac.started()) == 1
