@@ -29,6 +29,8 @@ for command in (
     proof.check,
     proof.conform,
     system.doctor,
+    system.selftest,
+    system.bundle,
 ):
     app.add_command(command)
 

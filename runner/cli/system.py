@@ -32,3 +32,38 @@ def doctor(
     findings = examine(setup)
     print(show.render(setup, findings, format))
     sys.exit(1 if any(finding.severity == "error" for finding in findings) else 0)
+
+
+@click.command()
+@many("--framework", "pytorch, tensorflow, or the folder of your own adapter. [all]")
+@click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="Another interpreter for a framework.")
+@click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable for the children.")
+@click.option("--suite", help="What is measured. [mps-vs-metal where every framework has a GPU, else quick]")
+@click.option("--into", type=FILE, default=Path("reports/runs"), show_default=True, help="Folder for results.")
+@click.option("--to", type=FILE, help="The file to write. [headtohead-DATE.zip here]")
+def selftest(
+    framework: tuple[str, ...], pythons: tuple[str, ...], environment: tuple[str, ...], suite: str | None, into: Path, to: Path | None
+) -> None:
+    """Try everything once on this machine, in a few minutes, and write one file to attach to a bug report or to send in as a result.
+
+    The file holds what the doctor said, conformance, a short run, and the logs of what failed; no host name, user name or path.
+    """
+    from runner import first_contact
+
+    options = first_contact.Options(words(framework), pairs(pythons, "--python"), pairs(environment, "--env"), suite, into, to)
+    sys.exit(first_contact.run(options))
+
+
+@click.command()
+@click.argument("run", type=FILE, metavar="RUN")
+@click.option("--to", type=FILE, help="The file to write. [RUN.zip here]")
+def bundle(run: Path, to: Path | None) -> None:
+    """Pack a run and the logs of what failed in it into one file without host name, user name or path; h2h report reads it."""
+    from runner import bundle as packing
+    from runner import runfile, scrub
+    from runner.execute import result_path
+
+    runfile.read(result_path(run))  # what is damaged is told here and not to whom it is sent
+    to = to or Path(f"{(run if run.is_dir() else run.parent).resolve().name}.zip")
+    packing.write(to, packing.of_run(run), scrub.of_this_machine())
+    print(f"Written to {to}")

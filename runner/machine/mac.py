@@ -136,6 +136,14 @@ def virtual() -> bool:
     return sysctl("kern.hv_vmm_present") == "1"
 
 
+def identity() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of this Mac, and its serial number and hardware identifiers: what must be taken out of anything that is given away."""
+    named = (_quick("scutil", "--get", name).strip() for name in ("ComputerName", "LocalHostName", "HostName"))
+    registry = _quick("ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
+    numbers = re.findall(r'"(?:IOPlatformSerialNumber|IOPlatformUUID)" = "([^"]+)"', registry)
+    return tuple(name for name in named if name), tuple(numbers)
+
+
 # --- asking -----------------------------------------------------------------------------------------------------------------------
 
 
