@@ -60,6 +60,8 @@ class TorchOnAMac:
         return torch.autocast("cpu", dtype=dtype)
 
     def _check(self, device: str, dtype: Any) -> None:
+        if device == "cuda":
+            raise AssertionError("Torch not compiled with CUDA enabled")
         if device != "mps":
             return
         if self.gpu is None:

@@ -60,14 +60,14 @@ def assert_untold(text: str, told: dict[str, str]) -> None:
             assert found is None, (what, secret, text)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data(), who=people())
 def test_no_secret_is_left_in_a_text(data: st.DataObject, who: tuple[scrub.Secrets, dict[str, str]]) -> None:
     secrets, told = who
     assert_untold(secrets.scrub(data.draw(written(told))), told)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data(), who=people())
 def test_no_secret_is_left_in_a_bundle(data: st.DataObject, who: tuple[scrub.Secrets, dict[str, str]], tmp_path: Path) -> None:
     """Wherever free text stands: commands, variables, reasons, versions, notes, logs, findings, names of frameworks and of files."""
