@@ -28,6 +28,15 @@ def given(setup: Setup) -> Iterator[Finding]:
     for name, (value, code, effect) in GIVEN.items():
         if setup.given.get(name, "").strip().upper() == value:
             yield Finding("warning", code, f"{name}={setup.given[name]} is given to frameworks", effect, f"leave --env {name} away")
+    backend = setup.given.get("KERAS_BACKEND", "tensorflow")
+    if backend != "tensorflow":
+        yield Finding(
+            "error",
+            "keras_backend",
+            f"KERAS_BACKEND={backend} is given to TensorFlow",
+            "tf.keras would compute in another framework, and its layers would not fit a TensorFlow step",
+            "leave --env KERAS_BACKEND away",
+        )
     for name in LOADER:
         if setup.given.get(name):
             yield Finding(

@@ -14,7 +14,6 @@ import pytest
 
 from runner import execute
 from runner.cli import app
-from runner.report import markdown
 from runner.runfile import read
 from tests.macs.conftest import Become
 from tests.macs.double import NAMES, Mac
@@ -114,25 +113,23 @@ def test_names_with_blanks_and_of_other_alphabets(
     assert all((made / str(each["log"])).exists() for each in lines(made, "round"))
 
 
-def test_no_two_files_of_a_run_differ_in_case_alone(recorded: Become, tmp_path: Path) -> None:
-    _, made = run(tmp_path, recorded("m1"))
-    names = [str(path.relative_to(made)) for path in made.rglob("*")]
-    assert len({name.casefold() for name in names}) == len(names)
-
-
 def test_a_home_that_cannot_be_written_is_not_needed(recorded: Become, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mac = recorded("m1")
     monkeypatch.setenv("HOME", "/dev/null")  # nothing can be made below it, by root neither
     assert run(tmp_path, mac)[0] == 0
 
 
-def test_a_run_file_has_neither_home_nor_host(recorded: Become, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_names_neither_home_nor_host_and_no_two_files_differ_in_case_alone(
+    recorded: Become, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mac = recorded("m1")
     monkeypatch.setenv("HOME", str(tmp_path))
     _, made = run(tmp_path, mac)
     text = (made / "run.jsonl").read_text(encoding="utf-8")
     assert str(tmp_path) not in text
     assert platform.node() not in text
+    names = [str(path.relative_to(made)) for path in made.rglob("*")]
+    assert len({name.casefold() for name in names}) == len(names)
 
 
 def test_peak_memory_is_in_bytes_on_both_systems(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,14 +158,6 @@ def test_memory_now_is_the_peak_where_there_is_no_proc(monkeypatch: pytest.Monke
     found = worker._resident_bytes()
     assert found is not None
     assert found > 2**20
-
-
-def test_the_report_of_a_translated_python_says_so_first(recorded: Become, tmp_path: Path) -> None:
-    _, made = run(tmp_path, recorded("rosetta"))
-    from runner.report.rows import report
-
-    text = markdown.render(report(read(made / "run.jsonl")))
-    assert "speeds of an emulated x86 processor" in text.split("###")[0]
 
 
 def test_a_process_group_that_is_gone_or_not_ours_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

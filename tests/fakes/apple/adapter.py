@@ -38,7 +38,9 @@ class AppleSession(Session):
 
     def outputs(self) -> numpy.ndarray:
         batch = self.data[(self.steps - 1) % len(self.data)]
-        return forward(self.job.computation.network, self.values, batch.inputs, training=False, batched=True)
+        batched = self.job.computation.batch is not None
+        exact = forward(self.job.computation.network, self.values, batch.inputs, training=False, batched=batched)
+        return exact.astype(numpy.float32).astype(numpy.float64)
 
     def gradients(self) -> dict[str, numpy.ndarray]:
         return {name: numpy.ones(value.shape) for name, value in self.values.items()}
