@@ -5,17 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from runner import bundle, execute, first_contact
+from frameworks import registry
+from runner import bundle, conform, execute, first_contact
 from runner.cli import app
 from runner.request import Request
 from tests.doctor.test_broken import BASE, failing, without_gpu
 from tests.macs.conftest import Become
-from tests.macs.test_end_to_end import FRAMEWORKS, run
+from tests.macs.test_end_to_end import APPLE, FRAMEWORKS, run
 
 SUITE = """\
 name: short
@@ -47,9 +50,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_one_file_shows_how_it_went_and_names_nobody(recorded: Become, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def conformed(references: Sequence[str], device: str, precisions: Sequence[str], *more: object, brief: bool) -> list[conform.Conformance]:
+    """One case that fails and one that passes, in the place of a minute's work."""
+    assert brief
+    right = {"case": "dense units 3", "layer": "dense", "what": "outputs", "ok": True, "status": "ok", "error": 1e-7, "reason": ""}
+    wrong = {**right, "case": "gelu tanh", "layer": "gelu", "ok": False, "error": 0.1, "tolerance": 1e-5}
+    title = registry.framework(references[0]).title
+    return [conform.Conformance(title, device, precisions[0], "eager", (right, wrong))]
+
+
+def test_one_file_shows_how_it_went_and_names_nobody(
+    recorded: Become, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorded("m1")
-    assert h2h("selftest", *FRAMEWORKS, "--suite", "./short.yaml", "--to", "sent.zip") == 1, "the fakes compute nothing in training"
+    monkeypatch.setattr(conform, "conform", conformed)
+    assert h2h("selftest", *FRAMEWORKS, "--suite", "./short.yaml", "--to", "sent.zip") == 1, "a case of conformance fails"
     printed = capsys.readouterr().out
     assert "headtohead doctor: Apple M1, 8 cores (4 performance, 4 efficiency)" in printed
     with zipfile.ZipFile("sent.zip") as archive:
@@ -63,7 +78,6 @@ def test_one_file_shows_how_it_went_and_names_nobody(recorded: Become, folder: P
     assert contents.doctor["machine"]["chip"] == "Apple M1"
     assert contents.conformance is not None
     assert {result["device"] for result in contents.conformance} == {"mps", "metal"}
-    assert len({finding["layer"] for finding in contents.conformance[0]["findings"]}) > 20, "a case of each layer"
     assert contents.run is not None
     rounds = [record for line in contents.run.splitlines() if (record := json.loads(line))["record"] == "round"]
     assert [each["status"] for each in rounds] == ["ok", "ok"]
@@ -73,9 +87,19 @@ def test_one_file_shows_how_it_went_and_names_nobody(recorded: Become, folder: P
     assert shown.startswith("## headtohead, ")
     assert "PyTorch mps eager" in shown
     assert "headtohead doctor: Apple M1" in shown
-    assert "- PyTorch mps float32: failed" in shown
+    assert "- PyTorch mps float32: failed 1 of 2 findings" in shown
+    assert "gelu tanh, outputs: 0.1" in shown
     assert h2h("report", "sent.zip", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["machine"]["chip"] == "Apple M1"
+
+
+@pytest.mark.slow
+def test_conformance_in_brief_asks_for_one_case_of_each_layer() -> None:
+    reference = str(APPLE.parent / "reference_adapter")
+    (result,) = conform.conform([reference], "cpu", ("float32",), (), sys.executable, brief=True)
+    assert result.passed, result.failures
+    cases = {(finding["layer"], finding["case"]) for finding in result.findings}
+    assert len(cases) == len({layer for layer, _ in cases}) > 20
 
 
 def test_where_nothing_can_be_measured_there_is_a_bundle_all_the_same(
