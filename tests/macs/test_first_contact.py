@@ -22,13 +22,25 @@ from tests.macs.test_end_to_end import APPLE, FRAMEWORKS, run
 
 SUITE = """\
 name: short
-title: One network, inference
+title: One small network, inference
 cells:
-  - workload: mlp-mnist
+  - workload: ./tiny.yaml
     modes: infer
     devices: gpu
 rounds: 1
 budget: 0.01
+"""
+
+TINY = """\
+name: tiny
+inputs:
+  x: {shape: [4], fill: normal}
+target: {fill: integers, below: 3}
+batch: 8
+network:
+  - dense: {units: 3}
+loss: softmax_cross_entropy
+optimizer: {sgd: {learning_rate: 0.1}}
 """
 
 
@@ -47,6 +59,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "short.yaml").write_text(SUITE)
+    (tmp_path / "tiny.yaml").write_text(TINY)
     return tmp_path
 
 
