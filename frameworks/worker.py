@@ -70,7 +70,7 @@ def main() -> None:
         elif "conform" in request:
             asked = request["conform"]
             adapter = _import(channel, asked["framework"])
-            _conform(channel, adapter, asked["device"], asked["precision"], asked["execution"])
+            _conform(channel, adapter, asked)
         elif "golden" in request:
             job = job_from_json(request["golden"])
             adapter = _import(channel, job.framework)
@@ -124,10 +124,13 @@ def _foreign_modules() -> list[str]:
     return [name for name in ("torch", "tensorflow", "keras", "tf_keras", "jax", "mlx") if name in sys.modules]
 
 
-def _conform(channel: Channel, adapter: Adapter, device: str, precision: str, execution: str) -> None:
+def _conform(channel: Channel, adapter: Adapter, asked: Mapping[str, Any]) -> None:
     from frameworks import conformance
 
-    conformance.run(adapter, device, precision, execution, lambda finding: channel.emit("finding", **finding))
+    device, precision, execution = asked["device"], asked["precision"], asked["execution"]
+    conformance.run(
+        adapter, device, precision, execution, lambda finding: channel.emit("finding", **finding), brief=asked.get("brief", False)
+    )
     channel.emit("conformed")
 
 

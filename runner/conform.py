@@ -47,25 +47,35 @@ class Conformance:
         return self.failure is None and not self.failures
 
 
-def conform(references: Sequence[str], device: str, precisions: Sequence[str], executions: Sequence[str], python: str) -> list[Conformance]:
-    """Ask every adapter in every precision, one after the other."""
+def conform(
+    references: Sequence[str],
+    device: str,
+    precisions: Sequence[str],
+    executions: Sequence[str],
+    python: str,
+    extra: Mapping[str, str] | None = None,
+    *,
+    brief: bool = False,
+) -> list[Conformance]:
+    """Ask every adapter in every precision, one after the other; with ``brief`` only the first case of each layer. ``extra`` are variables
+    for the children."""
     results = []
     for precision in precisions:
         for reference in references:
             facts = registry.framework(reference)
             backend = device if device != "gpu" else next((name for name in facts.devices if name != "cpu"), "gpu")
             for execution in [name for name in executions if name in facts.executions] or facts.executions[:1]:
-                results.append(_ask(reference, backend, precision, execution, python))
+                results.append(_ask(reference, backend, precision, execution, python, extra or {}, brief))
     return results
 
 
-def _ask(reference: str, device: str, precision: str, execution: str, python: str) -> Conformance:
+def _ask(reference: str, device: str, precision: str, execution: str, python: str, extra: Mapping[str, str], brief: bool) -> Conformance:
     facts = registry.framework(reference)
     findings: list[Mapping[str, Any]] = []
-    asked = {"framework": registry.portable(reference), "device": device, "precision": precision, "execution": execution}
+    asked = {"framework": registry.portable(reference), "device": device, "precision": precision, "execution": execution, "brief": brief}
     with tempfile.TemporaryDirectory(prefix="h2h-") as folder, note_line() as say:
         private = Path(folder)
-        variables = environment.build(private, facts.environment, None, {})
+        variables = environment.build(private, facts.environment, None, extra)
         failure, child = None, None
         try:
             child = Child({"conform": asked}, folder=private, log=private / "log", environment=variables, python=python, limits=Limits())
@@ -85,7 +95,7 @@ def _ask(reference: str, device: str, precision: str, execution: str, python: st
 def render(results: Sequence[Conformance], format: str) -> str:
     """The matrix of layers and adapters with the largest error in each, then every failure and everything unsupported."""
     if format == "json":
-        return json.dumps([_whole(result) for result in results], indent=2)
+        return json.dumps([as_json(result) for result in results], indent=2)
     if format == "csv":
         text = io.StringIO()
         rows = [{**_keys(result), **finding} for result in results for finding in result.findings]
@@ -100,7 +110,8 @@ def render(results: Sequence[Conformance], format: str) -> str:
     return "\n\n".join(parts)
 
 
-def _whole(result: Conformance) -> dict[str, Any]:
+def as_json(result: Conformance) -> dict[str, Any]:
+    """All of it as plain JSON values."""
     failure = result.failure
     ended = None if failure is None else {"status": failure.status, "reason": failure.reason, "remedy": failure.remedy}
     return {**_keys(result), "passed": result.passed, "failure": ended, "findings": list(result.findings)}

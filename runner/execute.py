@@ -58,7 +58,7 @@ def prepare(request: Request, logs: Path) -> tuple[Plan, dict[str, Found]]:
     """The plan of a request, and what each framework answered when it was asked for its devices."""
     chosen = references(request.frameworks)
     asked = resolve(request, chosen)
-    found = probe(chosen, _pythons(request), request.environment, logs, sys.executable, limits(request))
+    found = probe(chosen, interpreters(request), request.environment, logs, sys.executable, limits(request))
     return _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget)), found
 
 
@@ -71,7 +71,7 @@ def resume(path: Path) -> int:
         _look_at_the_machine(request.strict)
         chosen = references(request.frameworks)
         asked = resolve(request, chosen)
-        found = probe(chosen, _pythons(request), request.environment, path.parent / LOGS, sys.executable, limits(request))
+        found = probe(chosen, interpreters(request), request.environment, path.parent / LOGS, sys.executable, limits(request))
         _same_place(before.header, found)
         plan = _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
         _add_changed_cells(file, before, plan)
@@ -164,7 +164,7 @@ def _plan(cases: Any, found: dict[str, Found], settings: Settings) -> Plan:
     return plan
 
 
-def _pythons(request: Request) -> dict[str, str]:
+def interpreters(request: Request) -> dict[str, str]:
     return {name: str(Path(path).expanduser().absolute()) for name, path in request.pythons.items()}
 
 

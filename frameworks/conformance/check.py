@@ -35,11 +35,16 @@ class Finding:
     reason: str = ""
 
 
-def run(adapter: Adapter, device: str, precision: str, execution: str, emit: Callable[[dict[str, Any]], None]) -> None:
-    """Check every case that fits the precision, and emit each finding as strict JSON as soon as it is known."""
+def run(
+    adapter: Adapter, device: str, precision: str, execution: str, emit: Callable[[dict[str, Any]], None], *, brief: bool = False
+) -> None:
+    """Check every case that fits the precision, with ``brief`` the first of each layer, and emit each finding as strict JSON as soon as it
+    is known."""
+    seen: set[str] = set()
     for case in cases():
-        if case.wide_only and precision in NARROW:
+        if (case.wide_only and precision in NARROW) or (brief and case.layer in seen):
             continue
+        seen.add(case.layer)
         for finding in check_case(adapter, case, device, precision, execution):
             emit(dataclasses.asdict(finding))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import re
 from collections.abc import Callable
@@ -28,6 +29,15 @@ AUTOCAST = {"mixed_bfloat16": torch.bfloat16, "mixed_float16": torch.float16}
 """The type that autocast computes in."""
 
 TITLES = {"cpu": "the CPU", "mps": "MPS", "cuda": "CUDA"}
+
+MPS_SWITCHES = (
+    "PYTORCH_ENABLE_MPS_FALLBACK",
+    "PYTORCH_MPS_FAST_MATH",
+    "PYTORCH_MPS_PREFER_METAL",
+    "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
+    "PYTORCH_MPS_LOW_WATERMARK_RATIO",
+)
+"""Variables that MPS reads when it starts, and that change results, speed or memory."""
 
 
 def version() -> tuple[int, int]:
@@ -130,6 +140,8 @@ def set_precision(precision: str, device: str) -> dict[str, Any]:
         switches["cuda.fp16_bf16_reduction_math_sdp"] = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
     if hasattr(torch, "get_float32_matmul_precision"):
         switches["float32_matmul_precision"] = torch.get_float32_matmul_precision()
+    if device == "mps":
+        switches |= {name: os.environ[name] for name in MPS_SWITCHES if name in os.environ}
     if precision in AUTOCAST:
         switches["autocast"] = f"{device} {numpy_name(AUTOCAST[precision])}"
     return switches

@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from runner import __version__
-from runner.cli import library, measure, proof
+from runner.cli import library, measure, proof, system
 from runner.cli.options import stop
 
 
@@ -28,6 +28,9 @@ for command in (
     library.schema,
     proof.check,
     proof.conform,
+    system.doctor,
+    system.selftest,
+    system.bundle,
 ):
     app.add_command(command)
 

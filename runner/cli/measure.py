@@ -98,9 +98,12 @@ def run(
 @click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
 @with_format
 def report(runs: tuple[Path, ...], format: str) -> None:
-    """Print the table of a finished or interrupted run again; RUN is its folder or the file run.jsonl in it."""
-    from runner import execute, runfile
+    """Print the table of a finished or interrupted run again; RUN is its folder, the file run.jsonl in it, or a bundle."""
+    from runner import bundle, execute, first_contact, runfile
     from runner.report import render
 
     for path in runs:
-        print(render(runfile.read(execute.result_path(path)), format), end="")
+        if bundle.is_bundle(path):
+            print(first_contact.report(path, format), end="")
+        else:
+            print(render(runfile.read(execute.result_path(path)), format), end="")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import psutil
+
+from runner.machine import mac
 
 LOADED = 0.2  # the share of all processors that others may use before a machine counts as loaded
 
@@ -19,7 +22,8 @@ def now() -> dict[str, Any]:
 
     ``load``: processes wanting to run, one-minute average; ``memory_available`` and ``swap_used`` in bytes; ``memory_pressure``: per cent
     of the last ten seconds in which some process waited for memory (Linux); ``nice`` of this process; ``clock``: of the processor, in MHz;
-    ``throttled``: how often its cores were slowed for heat since the system started; ``power``: ``ac`` or ``battery``.
+    ``throttled``: how often its cores were slowed for heat since the system started; ``power``: ``ac`` or ``battery``; on a Mac
+    also :func:`runner.machine.mac.conditions`.
     """
     found: dict[str, Any] = {
         "load": round(os.getloadavg()[0], 2),
@@ -30,6 +34,7 @@ def now() -> dict[str, Any]:
         "clock": _clock(),
         "throttled": _throttled(),
         "power": _power(),
+        **(mac.conditions() if sys.platform == "darwin" else {}),
     }
     return {name: value for name, value in found.items() if value is not None}
 
