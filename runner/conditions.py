@@ -13,7 +13,8 @@ class Conditions:
 
     ``canary``: seconds of the slower of the two before and after the round; ``rested`` seconds before it. ``others``, ``stolen``:
     processors that other processes and the host of a virtual machine used. ``throttled``: how often the processor was slowed for heat
-    meanwhile, ``swapped``: bytes by which swap grew, ``memory_pressure``: a word, or per cent of the time. ``clock`` of the GPU in MHz, the
+    meanwhile, ``speed_limit``: per
+    cent of its speed that an Intel Mac still allowed, ``swapped``: bytes by which swap grew, ``memory_pressure``: a word, or per cent of the time. ``clock`` of the GPU in MHz, the
     median, ``clock_highest`` what it can have; ``temperature`` in degrees Celsius; ``held_down``: why its clocks were.
     """
 
@@ -26,6 +27,7 @@ class Conditions:
     low_power: bool
     thermal: str | None
     throttled: int | None
+    speed_limit: int | None
     swapped: int | None
     memory_pressure: str | float | None
     clock: int | None
@@ -50,6 +52,7 @@ def read(said: Mapping[str, Any]) -> Conditions:
         low_power=said.get("low_power") is True or after.get("low_power") is True,
         thermal=next((state["thermal"] for state in (after, said) if state.get("thermal") not in (None, "nominal")), said.get("thermal")),
         throttled=_grown(said, after, "throttled"),
+        speed_limit=min((limit for state in (said, after) if (limit := _number(state, "cpu_speed_limit")) is not None), default=None),
         swapped=_grown(said, after, "swap_used"),
         memory_pressure=next((p for p in pressures if p in ("warning", "critical")), _highest(pressures)),
         clock=_number(gpu, "clock"),

@@ -62,6 +62,8 @@ def _power_and_heat(rounds: Sequence[Measured]) -> Iterable[Note]:
         yield Note("hot", f"the system reported thermal pressure ({words}){_of(len(hot), rounds)}")
     if throttled := sum(bool(state.throttled) for state in states):
         yield Note("throttled", f"the processor was slowed for heat{_of(throttled, rounds)}")
+    if limits := [state.speed_limit for state in states if state.speed_limit is not None and state.speed_limit < 100]:
+        yield Note("limited", f"the system held the processor at {numbers.span(limits)} % of its speed{_of(len(limits), rounds)}")
     if held := [state for state in states if state.held_down]:
         why = ", ".join(dict.fromkeys(word for state in held for word in state.held_down))
         clocks = [state.clock for state in held if state.clock is not None]

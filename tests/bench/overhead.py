@@ -62,7 +62,7 @@ def start_up() -> tuple[str, float, str, str]:
 
 
 def conditions_and_turns(device: str) -> tuple[str, float, str, str]:
-    """Seconds for conditions, canary, rest, the product for comparison and between blocks over those of loading and timing, three rounds."""
+    """Seconds for conditions, canary, rest, the product for comparison and between blocks over those of loading and timing."""
     spent: Counter[str] = Counter()
 
     def stopwatch(owner: Any, name: str) -> Any:
