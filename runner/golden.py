@@ -16,7 +16,9 @@ from typing import Any, NoReturn
 from frameworks.contract import Computation, to_json
 from runner.errors import UserError
 from runner.spec import catalog
-from runner.spec.workload import digest
+from runner.spec.document import Number
+from runner.spec.suite import load_suite
+from runner.spec.workload import Workload, digest
 
 SCHEMA = 1
 BATCH = 2
@@ -78,6 +80,18 @@ def small(computation: Computation) -> Computation:
         return computation
     batch = LINE_BATCH if any(tensor.fill == "linspace" for tensor in computation.inputs) else BATCH
     return dataclasses.replace(computation, batch=batch)
+
+
+def variants(workload: Workload) -> list[dict[str, Number]]:
+    """What a workload has curves of, as arguments of ``resolve``: its own variants and, in the library, what suites ask for besides."""
+    found = workload.variants()
+    path = workload.path.resolve()
+    if catalog.library() in path.parents:
+        for suite in map(load_suite, catalog.all_suites()):
+            for cell in suite.cells:
+                if cell.parameters and catalog.find(cell.workload, beside=suite.path) == path:
+                    found += [{**variant, **cell.parameters} for variant in workload.variants()]
+    return found
 
 
 def find(workload: Path, computation: Computation) -> dict[str, Any] | None:

@@ -41,7 +41,7 @@ def made(computation: str, **changes: Any) -> Golden:
 @pytest.mark.parametrize("path", catalog.all_workloads(), ids=lambda path: path.stem)
 def test_a_workload_of_the_library_has_the_curves_of_what_it_says(path: Path) -> None:
     workload = load_workload(path)
-    wanted = {digest(golden.small(workload.resolve(**variant))): variant for variant in workload.variants()}
+    wanted = {digest(golden.small(workload.resolve(**variant))): variant for variant in golden.variants(workload)}
     file = golden.path_of(path)
     assert file.exists(), f"h2h check --write {workload.name}"
     curves = {entry.computation: entry for entry in golden.read(file).curves}
@@ -53,6 +53,13 @@ def test_a_workload_of_the_library_has_the_curves_of_what_it_says(path: Path) ->
         rounds = any(node.kind == "gelu" for _, node in workload.resolve().network.walk())
         agreement = write_golden.ROUNDED if rounds else write_golden.AGREEMENT
         assert entry.deviation <= max(agreement, write_golden.GROWTH * sensitivity)
+
+
+def test_what_suites_ask_for_besides_has_curves_too() -> None:
+    batches = {variant.get("size") for variant in golden.variants(load_workload("matmul"))}
+    assert batches >= {512, 1024, 2048, 4096, 8192}
+    assert golden.variants(load_workload("vgg16-cifar10")) == [{}, {"normalised": 0}]
+    assert golden.variants(load_workload("lenet5-mnist")) == [{}]
 
 
 @pytest.mark.parametrize("path", catalog.all_workloads(), ids=lambda path: path.stem)
