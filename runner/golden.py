@@ -22,7 +22,7 @@ from runner.spec.workload import Workload, digest
 
 SCHEMA = 1
 BATCH = 2
-LINE_BATCH = 8  # where the batch is a line of points, of which two say nothing
+LARGER_BATCH = 8  # where the batch is a line of points, of which two say nothing, or batch normalisation would see two numbers alone
 
 
 class GoldenError(UserError):
@@ -75,11 +75,13 @@ def path_of(workload: Path) -> Path:
 
 
 def small(computation: Computation) -> Computation:
-    """What a curve is of: the same in a batch of :data:`BATCH`, of :data:`LINE_BATCH` where an input is spread over the batch."""
+    """What a curve is of: the same in a batch of :data:`BATCH`, or of :data:`LARGER_BATCH` where an input is spread over the batch or batch
+    normalisation has one place of each sample: two numbers are normalised to 1 and -1, whatever they are."""
     if computation.batch is None:
         return computation
-    batch = LINE_BATCH if any(tensor.fill == "linspace" for tensor in computation.inputs) else BATCH
-    return dataclasses.replace(computation, batch=batch)
+    line = any(tensor.fill == "linspace" for tensor in computation.inputs)
+    lone = any(node.kind == "batch_norm" and math.prod(node.takes[0][:-1]) == 1 for _, node in computation.network.walk())
+    return dataclasses.replace(computation, batch=LARGER_BATCH if line or lone else BATCH)
 
 
 def variants(workload: Workload) -> list[dict[str, Number]]:

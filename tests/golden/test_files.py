@@ -67,7 +67,14 @@ def test_the_small_computation_is_the_workload_at_that_batch(path: Path) -> None
     workload = load_workload(path)
     small = golden.small(workload.resolve())
     assert small == workload.resolve(batch=small.batch)
-    assert small.batch in (None, golden.BATCH, golden.LINE_BATCH)
+    assert small.batch in (None, golden.BATCH, golden.LARGER_BATCH)
+
+
+def test_batch_normalisation_of_two_numbers_is_no_curve(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    for norm, batch in (("", 2), ("  - batch_norm: {eps: 1e-5, keep: 0.9}\n", 8)):
+        path.write_text(OWN.replace("  - dense: {units: 2}\n", f"  - dense: {{units: 2}}\n{norm}"))
+        assert golden.small(load_workload(path).resolve()).batch == batch
 
 
 def test_no_file_is_of_a_workload_that_is_gone() -> None:
