@@ -23,7 +23,7 @@ lint: .venv/installed  ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-golden: .venv/installed  ## the golden curves of the library anew, after a workload changed (an hour; h2h check --write NAME does one)
+golden: .venv/installed  ## the golden curves of the library anew, after a workload changed (hours; h2h check --write NAME does one)
 	$(H2H) check --write
 
 bench: .venv/installed  ## what the suite itself costs, against loops written by hand

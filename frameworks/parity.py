@@ -5,9 +5,10 @@ beside the workload. :func:`check` then lets the framework's own optimizer train
 its batch and in having no dropout, and compares loss by loss. For inference a sample of the outputs is compared.
 
 Errors are relative: of a loss to the golden one (to a tenth of the curve's largest where it is smaller), of an output to the
-largest of the sample. How large an honest one may be depends on the precision and on the curve: training multiplies rounding, hardly in
-a small network and a millionfold in a deep one with batch normalisation. So a curve says how far it moves when its start weights do, and
-each loss is allowed that besides what :data:`TOLERANCES` allows; where it comes to more than :data:`LIMIT`, comparing ends.
+largest of the sample; of outputs that are integers, which are right or wrong, the share that is wrong. How large an honest one may be
+depends on the precision and on the curve: training multiplies rounding, hardly in a small network and a millionfold in a deep one with
+batch normalisation. So a curve says how far it moves when its start weights do, and each loss is allowed that besides what
+:data:`TOLERANCES` allows; where it comes to more than :data:`LIMIT`, comparing ends.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ BATCHES = 4  # one fewer than steps, so that a batch comes round again
 SAMPLE = 64  # outputs that are kept
 FLOOR = 0.1  # of the curve's largest loss: less than this is no scale for an error
 LIMIT = 0.2  # a loss that may be farther off than this proves nothing
+TIES = 0.25  # of the integers of an argmax may be others where the inputs are rounded to half precision, which makes equals of the largest
 ROOM = 5  # errors come from every operation and not from the weights alone: measured, three times the sensitivity at most
 
 # Relative moves of the start weights: some roundings to float32, and one to the eight bits of bfloat16, the narrowest.
@@ -254,6 +256,8 @@ def _inferred(job: Job, session: Session, golden: Mapping[str, Any]) -> Parity:
         raise CellFailure("wrong_result", f"the outputs are {list(outputs.shape)}, the golden ones {golden['outputs']['shape']}")
     checks.outputs_finite(outputs)
     found = sampled(outputs)
+    if found.dtype.kind in "iu":
+        return _whole(job, found, wanted)
     scale = float(numpy.abs(wanted).max(initial=0.0)) or 1.0
     errors = numpy.abs(found - wanted) / scale
     worst, allowed = int(errors.argmax()), _tolerance(job, session.facts().get("deviations", ())).outputs
@@ -262,6 +266,15 @@ def _inferred(job: Job, session: Session, golden: Mapping[str, Any]) -> Parity:
         what = f"step 1: of {errors.size} outputs one is {found[worst]:.5g}, the golden one {wanted[worst]:.5g}"
         raise _off(what, error, job.precision, allowed, " of the largest")
     return Parity(error, allowed, 1, int(errors.size))
+
+
+def _whole(job: Job, found: Array, wanted: Array) -> Parity:
+    other = numpy.flatnonzero(found != wanted)
+    share, allowed = other.size / found.size, TIES if TOLERANCES[job.precision].kind == "half" else 0.0
+    if share > allowed:
+        what = f"step 1: of {found.size} outputs one is {found[other[0]]}, the golden one {wanted[other[0]]:.0f}"
+        raise _off(what, share, job.precision, allowed, " of them")
+    return Parity(share, allowed, 1, int(found.size))
 
 
 def _errors(losses: Sequence[float], wanted: Sequence[float], golden: Sequence[float]) -> list[float]:

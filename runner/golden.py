@@ -16,11 +16,13 @@ from typing import Any, NoReturn
 from frameworks.contract import Computation, to_json
 from runner.errors import UserError
 from runner.spec import catalog
-from runner.spec.workload import digest
+from runner.spec.document import Number
+from runner.spec.suite import load_suite
+from runner.spec.workload import Workload, digest
 
 SCHEMA = 1
 BATCH = 2
-LINE_BATCH = 8  # where the batch is a line of points, of which two say nothing
+LARGER_BATCH = 8  # where the batch is a line of points, of which two say nothing, or batch normalisation would see two numbers alone
 
 
 class GoldenError(UserError):
@@ -73,11 +75,25 @@ def path_of(workload: Path) -> Path:
 
 
 def small(computation: Computation) -> Computation:
-    """What a curve is of: the same in a batch of :data:`BATCH`, of :data:`LINE_BATCH` where an input is spread over the batch."""
+    """What a curve is of: the same in a batch of :data:`BATCH`, or of :data:`LARGER_BATCH` where an input is spread over the batch or batch
+    normalisation has one place of each sample: two numbers are normalised to 1 and -1, whatever they are."""
     if computation.batch is None:
         return computation
-    batch = LINE_BATCH if any(tensor.fill == "linspace" for tensor in computation.inputs) else BATCH
-    return dataclasses.replace(computation, batch=batch)
+    line = any(tensor.fill == "linspace" for tensor in computation.inputs)
+    lone = any(node.kind == "batch_norm" and math.prod(node.takes[0][:-1]) == 1 for _, node in computation.network.walk())
+    return dataclasses.replace(computation, batch=LARGER_BATCH if line or lone else BATCH)
+
+
+def variants(workload: Workload) -> list[dict[str, Number]]:
+    """What a workload has curves of, as arguments of ``resolve``: its own variants and, in the library, what suites ask for besides."""
+    found = workload.variants()
+    path = workload.path.resolve()
+    if catalog.library() in path.parents:
+        for suite in map(load_suite, catalog.all_suites()):
+            for cell in suite.cells:
+                if cell.parameters and catalog.find(cell.workload, beside=suite.path) == path:
+                    found += [{**variant, **cell.parameters} for variant in workload.variants()]
+    return found
 
 
 def find(workload: Path, computation: Computation) -> dict[str, Any] | None:

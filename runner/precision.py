@@ -11,7 +11,7 @@ CLASSES = {"mixed_bfloat16": "bfloat16", "mixed_float16": "float16"}
 """The class (of ``frameworks.precision``) that a precision should be measured at, where it has another name."""
 
 _CONVOLUTIONS = {"conv1d", "conv2d", "depthwise_conv2d", "conv2d_transpose"}
-_PRODUCTS = {"dense", "attention", "unembedding", "lstm", "gru", "matmul"}
+_PRODUCTS = {"dense", "attention", "unembedding", "lstm", "gru", "matmul", "dot_product_attention"}
 
 
 def operators(computation: Computation) -> tuple[str, ...]:

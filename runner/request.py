@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from frameworks import registry
@@ -15,6 +15,9 @@ from runner.spec import catalog
 from runner.spec.problems import SpecError, did_you_mean
 from runner.spec.suite import Suite, load_suite
 from runner.spec.workload import Workload, digest, load_workload
+
+ON_A_MAC = "mps-vs-metal"
+"""The suite that is run on a Mac with Apple silicon where nothing is named."""
 
 
 class RequestError(UserError):
@@ -65,6 +68,12 @@ class Asked:
     cases: tuple[tuple[Case, Choice], ...]
     rounds: int | None
     budget: float | None
+
+
+def with_usual_suite(request: Request, system: str, machine: str) -> Request:
+    """The request, with :data:`ON_A_MAC` where it names nothing to run and ``platform`` says that this is a Mac with Apple silicon."""
+    named = request.workloads or request.suites
+    return request if named or (system, machine) != ("Darwin", "arm64") else replace(request, suites=(ON_A_MAC,))
 
 
 def resolve(request: Request, frameworks: Sequence[str]) -> Asked:

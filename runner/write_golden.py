@@ -50,11 +50,11 @@ def run(names: Sequence[str]) -> int:
 
 
 def compute(workload: Workload) -> Golden:
-    """The curves of every variant. Raises :class:`GoldenError` where a framework fails or the two part."""
+    """The curves of every variant (:func:`golden.variants`). Raises :class:`GoldenError` where a framework fails or the two part."""
     mode = "train" if "train" in workload.modes else "infer"
     entries: dict[str, Entry] = {}
     versions: dict[str, Mapping[str, str]] = {}
-    for variant in workload.variants():
+    for variant in golden.variants(workload):
         computation = golden.small(workload.resolve(**variant))  # type: ignore[arg-type]
         name = digest(computation)
         if name in entries:

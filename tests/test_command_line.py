@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import random
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+ON_A_MAC = (platform.system(), platform.machine()) == ("Darwin", "arm64")
 FAKES = Path(__file__).parent / "fakes"
 WORKLOAD = """\
 name: mine
@@ -79,7 +81,7 @@ def test_a_failed_cell_is_a_row_and_status_1(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run"], "say what to run"),
+        pytest.param(["run"], "say what to run", marks=pytest.mark.skipif(ON_A_MAC, reason="runs the suite mps-vs-metal there")),
         (["run", "lenet6-mnist"], "did you mean `lenet5-mnist`?"),
         (["run", "./mine.yaml", "--device", "gpus"], "did you mean `gpu`?"),
         (["run", "./mine.yaml", "--precision", "float23"], "did you mean `float32`?"),

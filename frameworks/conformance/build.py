@@ -56,8 +56,12 @@ def _optimizer(said: Any) -> Attributes:
 
 def _operator(said: Any, shapes: tuple[Shape, ...]) -> Node:
     kind, attributes = _named(said)
-    if kind == "matmul":
-        return Node(kind, "", shapes, (*shapes[0][:-1], shapes[1][-1]))
+    if kind in ("matmul", "dot_product_attention"):
+        return Node(kind, "", shapes, (*shapes[0][:-1], shapes[-1][-1]))
+    if kind == "concat":
+        axis = attributes["axis"] % len(shapes[0])
+        joined = sum(shape[axis] for shape in shapes)
+        return Node(kind, "", shapes, (*shapes[0][:axis], joined, *shapes[0][axis + 1 :]), {"axis": axis})
     return _layer(kind, "", attributes, shapes[0])
 
 
@@ -94,7 +98,10 @@ def _child(kind: str, name: str, said: Any, value: Shape | None, scope: _Scope) 
     if kind == "embedding":
         scope.vocabularies[name] = said["vocabulary"]
     if kind == "unembedding":
-        return Node(kind, name, takes, (*value[:-1], scope.vocabularies[said["of"]]), said)
+        vocabulary = scope.vocabularies[said["of"]]
+        attributes = {"bias": False, **said}
+        biases = (_bias(vocabulary),) if attributes["bias"] else ()
+        return Node(kind, name, takes, (*value[:-1], vocabulary), attributes, biases)
     return _layer(kind, name, said, value)
 
 
@@ -235,6 +242,16 @@ def _reduce_sum(attributes: Attributes, x: Shape) -> tuple[Shape, tuple[Paramete
     return tuple(extent for axis, extent in enumerate(x) if axis not in axes), ()
 
 
+def _argmax(attributes: Attributes, x: Shape) -> tuple[Shape, tuple[Parameter, ...]]:
+    axis = attributes["axis"] = attributes["axis"] % len(x)
+    return (*x[:axis], *x[axis + 1 :]), ()
+
+
+def _sort(attributes: Attributes, x: Shape) -> tuple[Shape, tuple[Parameter, ...]]:
+    attributes["axis"] = attributes["axis"] % len(x)
+    return x, ()
+
+
 def _upsample2d(attributes: Attributes, x: Shape) -> tuple[Shape, tuple[Parameter, ...]]:
     return (x[0] * attributes["factor"], x[1] * attributes["factor"], x[2]), ()
 
@@ -262,6 +279,7 @@ _RULES: dict[str, Rule] = {
     "flatten": lambda attributes, x: ((math.prod(x),), ()),
     "reshape": _reshape,
     "tokens": lambda attributes, x: ((x[0] * x[1], x[2]), ()),
+    "transpose": lambda attributes, x: (x[::-1], ()),
     "select_token": lambda attributes, x: (x[1:], ()),
     "mean_tokens": lambda attributes, x: (x[1:], ()),
     "attention": _attention,
@@ -269,6 +287,8 @@ _RULES: dict[str, Rule] = {
     "gru": _recurrent(3, "bias", "recurrent_bias"),
     "polynomial": lambda attributes, x: (x, (Parameter("coefficients", (attributes["degree"] + 1,), True, 0.0, 1.0),)),
     "reduce_sum": _reduce_sum,
+    "argmax": _argmax,
+    "sort": _sort,
 }
 
 

@@ -100,6 +100,8 @@ def _tables() -> Iterator[Case]:
     classes: Workload = {"fill": "integers", "below": 7}
     said: Workload = {"loss": "softmax_cross_entropy", "target": classes}
     yield trained("unembedding", "tied, sgd", tied, words, **said)
+    biased: Layers = [table, {"unembedding": {"of": "words", "bias": True}}]
+    yield trained("unembedding", "bias True", biased, words, **said)
     adam: Workload = {"adam": {"learning_rate": 0.01, "eps": 1e-3}}
     yield trained("unembedding", "tied, adam", tied, words, optimizer=adam, wide_only=True, **said)
 
@@ -198,6 +200,15 @@ def _shapes() -> Iterator[Case]:
         yield trained("reshape", name, layers, shape)
     yield trained("tokens", "after conv2d", [conv(3), "tokens", head], image)
     yield trained("tokens", "last", [conv(3), "tokens"], image)
+    for name, layers in (
+        ("of the input", ["transpose", head]),
+        ("last", [head, "transpose"]),
+        ("twice", [head, "transpose", {"dense": {"units": 3}}, "tanh", "transpose", head]),
+        ("after conv1d", [{"conv1d": {"filters": 3, "kernel": 2}}, "transpose", head]),
+        ("before conv1d", [head, "transpose", {"conv1d": {"filters": 3, "kernel": 2}}]),
+        ("in a residual", [{"residual": {"body": ["transpose", {"dense": {"units": 5}}, "transpose"]}}, head]),
+    ):
+        yield trained("transpose", name, layers, SEQUENCE)
     for index in (0, 2, -1):
         yield trained("select_token", f"index {index}", [head, {"select_token": {"index": index}}], SEQUENCE)
     yield trained("mean_tokens", "after dense", [head, "mean_tokens"], SEQUENCE)

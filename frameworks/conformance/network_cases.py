@@ -164,12 +164,33 @@ def _operators() -> Iterator[Case]:
     ):
         shapes = {key: {"shape": shape, "fill": "normal"} for key, shape in (("a", a), ("b", b))}
         yield inferred("matmul", name, {"operator": "matmul", "inputs": shapes, "batch": batch})
+    for name, q, k, v, batch in (
+        ("one head", [3, 4], [5, 4], [5, 2], None),
+        ("heads", [2, 3, 4], [2, 3, 4], [2, 3, 4], None),
+        ("heads batch 2", [2, 3, 4], [2, 5, 4], [2, 5, 4], 2),
+    ):
+        shapes = {key: {"shape": shape, "fill": "normal"} for key, shape in (("q", q), ("k", k), ("v", v))}
+        yield inferred("dot_product_attention", name, {"operator": "dot_product_attention", "inputs": shapes, "batch": batch})
+    for name, axis, others in (
+        ("axis 0", 0, ([4, 3], [1, 3])),
+        ("axis 0, equal shapes", 0, ([2, 3],)),
+        ("axis 1", 1, ([2, 1],)),
+        ("axis -1", -1, ([2, 5],)),
+    ):
+        for batch in (None, 2):
+            shapes = {f"x{number}": {"shape": shape, "fill": "normal"} for number, shape in enumerate(([2, 3], *others))}
+            joined: Workload = {"concat": {"axis": axis}}
+            yield inferred("concat", f"{name} batch {batch}", {"operator": joined, "inputs": shapes, "batch": batch})
     for name, shape, batch in (("matrix", [3, 4], None), ("batch 2", [3], 2)):
         yield operator("copy", f"copy {name}", "copy", shape, batch)
     for axes in (None, [0], [1], [-1], [0, 2]):
         for batch in (None, 2):
             said = {"reduce_sum": {"axes": axes}} if axes else "reduce_sum"
             yield operator("reduce_sum", f"axes {axes} batch {batch}", said, [2, 3, 4], batch)
+    for kind in ("argmax", "sort"):
+        for axis in (0, 1, -1):
+            for batch in (None, 2):
+                yield operator(kind, f"axis {axis} batch {batch}", {kind: {"axis": axis}}, [2, 7, 4], batch)
     for layer, shape in (
         ("softmax", [3, 4]),
         ("relu", [2, 3, 2]),

@@ -299,6 +299,11 @@ def _tokens(node: Node, building: Building) -> Built:
     return (modules.Tokens() if building.layout.first else nn.Flatten(1, 2)), LAST
 
 
+def _transpose(node: Node, building: Building) -> Built:
+    """What is kept channels first is, read channels last, transposed already."""
+    return (nn.Identity() if building.layout.first else modules.Permute(0, 2, 1)), LAST
+
+
 def _select_token(node: Node, building: Building) -> Built:
     return modules.SelectToken(node.attributes["index"], 2 if building.layout.first else 1), LAST
 
@@ -327,7 +332,10 @@ def _attention(node: Node, building: Building) -> Built:
 
 
 def _unembedding(node: Node, building: Building) -> Built:
-    return modules.Unembedding(building.embeddings[node.attributes["of"]]), LAST
+    layer = modules.Unembedding(building.embeddings[node.attributes["of"]], node.attributes["bias"])
+    if layer.bias is not None:
+        building.bind("bias", layer, "bias")
+    return layer, LAST
 
 
 def _lstm(node: Node, building: Building) -> Built:
@@ -360,6 +368,10 @@ def _matmul(node: Node, building: Building) -> Built:
     return modules.MatMul(), LAST
 
 
+def _dot_product_attention(node: Node, building: Building) -> Built:
+    return modules.DotProductAttention(), LAST
+
+
 def _copy(node: Node, building: Building) -> Built:
     return modules.Copy(), LAST
 
@@ -368,6 +380,18 @@ def _reduce_sum(node: Node, building: Building) -> Built:
     """Axes are counted without the batch, which is the first axis here."""
     rank = len(node.takes[0])
     return modules.ReduceSum(tuple(axis % rank + 1 for axis in node.attributes["axes"])), LAST
+
+
+def _argmax(node: Node, building: Building) -> Built:
+    return modules.Argmax(node.attributes["axis"] + 1), LAST
+
+
+def _sort(node: Node, building: Building) -> Built:
+    return modules.Sort(node.attributes["axis"] + 1), LAST
+
+
+def _concat(node: Node, building: Building) -> Built:
+    return modules.Concat(node.attributes["axis"] + 1), LAST
 
 
 def _bind_kernel(building: Building, layer: nn.Module, kernel: Conversion, prefix: str = "") -> None:
@@ -424,6 +448,7 @@ BUILDERS: dict[str, Callable[[Node, Building], Built]] = {
     "flatten": _flatten,
     "reshape": _reshape,
     "tokens": _tokens,
+    "transpose": _transpose,
     "select_token": _select_token,
     "mean_tokens": _mean_tokens,
     "attention": _attention,
@@ -432,6 +457,10 @@ BUILDERS: dict[str, Callable[[Node, Building], Built]] = {
     "gru": _gru,
     "polynomial": _polynomial,
     "matmul": _matmul,
+    "dot_product_attention": _dot_product_attention,
     "copy": _copy,
     "reduce_sum": _reduce_sum,
+    "argmax": _argmax,
+    "sort": _sort,
+    "concat": _concat,
 }

@@ -30,7 +30,8 @@ WANTED = {
     **dict.fromkeys(("conv1d", "conv2d", "depthwise_conv2d", "conv2d_transpose", "batch_norm", "group_norm"), FIRST),
     **dict.fromkeys(("max_pool2d", "avg_pool2d", "global_avg_pool2d", "upsample2d"), FIRST),
     **dict.fromkeys(("dense", "embedding", "position_embedding", "class_token", "layer_norm", "rms_norm", "attention"), LAST),
-    **dict.fromkeys(("unembedding", "lstm", "gru", "matmul", "copy", "reduce_sum"), LAST),
+    **dict.fromkeys(("unembedding", "lstm", "gru", "matmul", "dot_product_attention", "copy", "reduce_sum"), LAST),
+    **dict.fromkeys(("argmax", "sort", "concat"), LAST),
 }
 """The layout that PyTorch's own class for a layer takes. What is not named here takes any."""
 

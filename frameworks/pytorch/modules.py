@@ -153,12 +153,13 @@ class ClassToken(nn.Module):
 class Unembedding(nn.Module):
     """Scores against the rows of an embedding's table, which both share."""
 
-    def __init__(self, embedding: nn.Embedding) -> None:
+    def __init__(self, embedding: nn.Embedding, bias: bool) -> None:
         super().__init__()
         self.embedding = embedding
+        self.bias = nn.Parameter(torch.zeros(embedding.num_embeddings)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.embedding.weight)
+        return F.linear(x, self.embedding.weight, self.bias)
 
 
 class Attention(nn.Module):
@@ -259,6 +260,11 @@ class MatMul(nn.Module):
         return torch.matmul(a, b)
 
 
+class DotProductAttention(nn.Module):
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(q, k, v)
+
+
 class Copy(nn.Module):
     def forward(self, a: Tensor) -> Tensor:
         return a.clone()
@@ -271,6 +277,33 @@ class ReduceSum(nn.Module):
 
     def forward(self, a: Tensor) -> Tensor:
         return a.sum(self.axes)
+
+
+class Argmax(nn.Module):
+    def __init__(self, axis: int) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, a: Tensor) -> Tensor:
+        return a.argmax(self.axis)
+
+
+class Sort(nn.Module):
+    def __init__(self, axis: int) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, a: Tensor) -> Tensor:
+        return a.sort(self.axis).values
+
+
+class Concat(nn.Module):
+    def __init__(self, axis: int) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, *parts: Tensor) -> Tensor:
+        return torch.cat(parts, self.axis)
 
 
 class TakesInputs(nn.Module):

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy
 
@@ -47,6 +48,33 @@ def reduce_sum(x: Array, attributes: Attributes, parameters: Parameters, trainin
     return numpy.asarray(x.sum(axis=tuple(axis + 1 for axis in attributes["axes"])))
 
 
+def argmax(x: Array, attributes: Attributes, parameters: Parameters, training: bool) -> Array:
+    """The place of the largest value along an axis, the first among equals."""
+    return x.argmax(axis=attributes["axis"] + 1)
+
+
+def sort(x: Array, attributes: Attributes, parameters: Parameters, training: bool) -> Array:
+    """In ascending order along an axis."""
+    return numpy.sort(x, axis=attributes["axis"] + 1)
+
+
+def matmul(inputs: Sequence[Array], attributes: Attributes) -> Array:
+    """``[..., m, k]`` by ``[..., k, n]``."""
+    first, second = inputs
+    return first @ second
+
+
+def dot_product_attention(inputs: Sequence[Array], attributes: Attributes) -> Array:
+    """``softmax(q k^T / sqrt(d)) v``."""
+    query, key, value = inputs
+    return elementwise.softmax_of(query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])) @ value
+
+
+def concat(inputs: Sequence[Array], attributes: Attributes) -> Array:
+    """One after the other along an axis."""
+    return numpy.concatenate(inputs, axis=attributes["axis"] + 1)
+
+
 LAYERS: dict[str, Layer] = {
     "conv1d": windows.conv1d,
     "conv2d": windows.conv2d,
@@ -77,6 +105,7 @@ LAYERS: dict[str, Layer] = {
     "flatten": flatten,
     "reshape": reshape,
     "tokens": tokens,
+    "transpose": sequences.transpose,
     "select_token": sequences.select_token,
     "mean_tokens": sequences.mean_tokens,
     "attention": sequences.attention,
@@ -86,4 +115,13 @@ LAYERS: dict[str, Layer] = {
     "polynomial": elementwise.polynomial,
     "copy": copy,
     "reduce_sum": reduce_sum,
+    "argmax": argmax,
+    "sort": sort,
 }
+
+OPERATORS: dict[str, Callable[[Sequence[Array], Attributes], Array]] = {
+    "matmul": matmul,
+    "dot_product_attention": dot_product_attention,
+    "concat": concat,
+}
+"""What takes several values, each with the batch as its first axis."""

@@ -16,7 +16,7 @@ import numpy
 from frameworks.contract import Computation, Node, join
 from frameworks.data import Batch
 from frameworks.reference.elementwise import Array
-from frameworks.reference.layers import LAYERS
+from frameworks.reference.layers import LAYERS, OPERATORS
 from frameworks.reference.losses import LOSSES
 from frameworks.reference.normalization import running_statistics
 
@@ -111,9 +111,8 @@ def _run(network: Node, parameters: Arrays, inputs: Arrays, training: bool, batc
         if node.kind == "embedding":
             tables |= {path: path, node.name: path}
     passed = _Pass({name: wide(value) for name, value in parameters.items()}, given, training, tables)
-    if network.kind == "matmul":
-        first, second = given.values()
-        value = first @ second
+    if network.kind in OPERATORS:
+        value = OPERATORS[network.kind](list(given.values()), network.attributes)
     else:
         value = _value(network, network.name, next(iter(given.values())), passed)
     return (value if batched else value[0]), passed

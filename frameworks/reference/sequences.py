@@ -17,8 +17,8 @@ def embedding(x: Array, attributes: Attributes, parameters: Parameters, training
 
 
 def unembedding(x: Array, attributes: Attributes, parameters: Parameters, training: bool) -> Array:
-    """``x table^T``; the table is that of the embedding it names."""
-    return x @ parameters["table"].T
+    """``x table^T + bias``; the table is that of the embedding it names."""
+    return x @ parameters["table"].T + parameters.get("bias", 0.0)
 
 
 def position_embedding(x: Array, attributes: Attributes, parameters: Parameters, training: bool) -> Array:
@@ -85,6 +85,11 @@ def gru(x: Array, attributes: Attributes, parameters: Parameters, training: bool
         hidden = (1 - z) * numpy.tanh(a_n + r * b_n) + z * hidden
         results.append(hidden)
     return numpy.stack(results, axis=1) if attributes["sequences"] else hidden
+
+
+def transpose(x: Array, attributes: Attributes, parameters: Parameters, training: bool) -> Array:
+    """``[n, c]`` to ``[c, n]``."""
+    return x.swapaxes(1, 2)
 
 
 def select_token(x: Array, attributes: Attributes, parameters: Parameters, training: bool) -> Array:

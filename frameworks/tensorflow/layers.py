@@ -185,6 +185,10 @@ def reshape(at: Place, x: Any) -> Any:
     return layers.Reshape(at.node.gives, name=at.name)(x)
 
 
+def transpose(at: Place, x: Any) -> Any:
+    return layers.Permute((2, 1), name=at.name)(x)
+
+
 def select_token(at: Place, x: Any) -> Any:
     return x[:, at["index"]]
 
@@ -217,7 +221,10 @@ def attention(at: Place, x: Any) -> Any:
 
 
 def unembedding(at: Place, x: Any) -> Any:
-    return modules.Unembedding(at.model.embeddings[at["of"]], at.name)(x)
+    layer = modules.Unembedding(at.model.embeddings[at["of"]], at["bias"], at.name)
+    y = layer(x)
+    at.holds(bias=layer.bias)
+    return y
 
 
 def lstm(at: Place, x: Any) -> Any:
@@ -282,6 +289,7 @@ BUILDERS: dict[str, Callable[[Place, Any], Any]] = {
     "flatten": flatten,
     "reshape": reshape,
     "tokens": reshape,
+    "transpose": transpose,
     "select_token": select_token,
     "mean_tokens": mean_tokens,
     "attention": attention,
@@ -299,6 +307,16 @@ def matmul(node: Node, batched: bool, execution: str) -> Callable[..., Any]:
     return lambda inputs, training=False: tf.matmul(inputs[0], inputs[1])
 
 
+def dot_product_attention(node: Node, batched: bool, execution: str) -> Callable[..., Any]:
+    scale = node.takes[0][-1] ** -0.5
+
+    def attend(inputs: Any, training: bool = False) -> Any:
+        query, key, value = inputs
+        return tf.matmul(tf.nn.softmax(tf.matmul(query * tf.cast(scale, query.dtype), key, transpose_b=True)), value)
+
+    return attend
+
+
 def copy(node: Node, batched: bool, execution: str) -> Callable[..., Any]:
     """``tf.identity`` gives the same buffer again; XLA has no DeepCopy, and must not give an argument's buffer as its result."""
     if execution == "xla":
@@ -311,4 +329,27 @@ def reduce_sum(node: Node, batched: bool, execution: str) -> Callable[..., Any]:
     return lambda x, training=False: tf.reduce_sum(x, axes)
 
 
-OPERATORS: dict[str, Callable[[Node, bool, str], Callable[..., Any]]] = {"matmul": matmul, "copy": copy, "reduce_sum": reduce_sum}
+def argmax(node: Node, batched: bool, execution: str) -> Callable[..., Any]:
+    axis = node.attributes["axis"] + batched
+    return lambda x, training=False: tf.argmax(x, axis)
+
+
+def sort(node: Node, batched: bool, execution: str) -> Callable[..., Any]:
+    axis = node.attributes["axis"] + batched
+    return lambda x, training=False: tf.sort(x, axis)
+
+
+def concat(node: Node, batched: bool, execution: str) -> Callable[..., Any]:
+    axis = node.attributes["axis"] + batched
+    return lambda inputs, training=False: tf.concat(inputs, axis)
+
+
+OPERATORS: dict[str, Callable[[Node, bool, str], Callable[..., Any]]] = {
+    "matmul": matmul,
+    "dot_product_attention": dot_product_attention,
+    "copy": copy,
+    "reduce_sum": reduce_sum,
+    "argmax": argmax,
+    "sort": sort,
+    "concat": concat,
+}

@@ -159,14 +159,20 @@ class Attention(tf.keras.layers.Layer):  # type: ignore[misc]
 class Unembedding(tf.keras.layers.Layer):  # type: ignore[misc]
     """Scores of every row of an embedding's table: ``[batch, ..., units]`` to ``[batch, ..., vocabulary]``."""
 
-    def __init__(self, embedding: Any, name: str | None) -> None:
+    def __init__(self, embedding: Any, use_bias: bool, name: str | None) -> None:
         super().__init__(name=name)
-        self.embedding = embedding
+        self.embedding, self.use_bias = embedding, use_bias
+        self.bias: Any = None
+
+    def build(self, shape: Any) -> None:
+        if self.use_bias:
+            self.bias = self.add_weight(name="bias", shape=(self.embedding.input_dim,), initializer="zeros")
 
     def call(self, x: Any) -> Any:
         table = tf.cast(tf.convert_to_tensor(self.embedding.embeddings), x.dtype)
         flat = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), table, transpose_b=True)
-        return tf.reshape(flat, [-1, *x.shape[1:-1], table.shape[0]])
+        scores = tf.reshape(flat, [-1, *x.shape[1:-1], table.shape[0]])
+        return scores if self.bias is None else scores + self.bias
 
 
 class Polynomial(tf.keras.layers.Layer):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,15 +66,15 @@ def run(
 ) -> None:
     """Measure workloads in every framework and print the table.
 
-    WORKLOAD is a name (h2h list) or the path of your own YAML file. Ends 0 when all cells are ok, 1 when some are not, 2 when the request
-    was wrong.
+    WORKLOAD is a name (h2h list) or the path of your own YAML file; on a Mac, nothing named means --suite mps-vs-metal. Ends 0 when all
+    cells are ok, 1 when some are not, 2 when the request was wrong.
     """
     from runner import execute
-    from runner.request import Request
+    from runner.request import Request, with_usual_suite
 
     if taken_up is not None:
         sys.exit(execute.resume(taken_up))
-    request = Request(
+    asked = Request(
         workloads=workloads,
         suites=words(suite),
         frameworks=words(framework),
@@ -88,6 +89,9 @@ def run(
         environment=pairs(environment, "--env"),
         **same,
     )
+    request = with_usual_suite(asked, platform.system(), platform.machine())
+    if request.suites != asked.suites:
+        print(f"Nothing named: running the suite {', '.join(request.suites)}, as on every Mac (h2h list suites)", file=sys.stderr)
     if dry_run:
         print(execute.dry_run(request))
     else:

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from runner.spec.problems import did_you_mean
 from runner.spec.tree import Collector, Tree, YamlMap
 from runner.spec.values import (
-    Count,
     Extent,
     FileName,
     Fill,
@@ -19,6 +18,7 @@ from runner.spec.values import (
     Real,
     ShapeList,
     Text,
+    Total,
     Wrong,
     list_of,
     one_of,
@@ -105,9 +105,9 @@ class TargetModel(Settings):
 class ExpectModel(Settings):
     """Counts that must come out."""
 
-    parameters: Count | None = None
-    not_trained: Count | None = None
-    operations: Count | None = None
+    parameters: Total | None = None
+    not_trained: Total | None = None
+    operations: Total | None = None
     output: ShapeList | None = None
 
 

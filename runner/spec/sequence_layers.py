@@ -51,6 +51,14 @@ class Tokens(Layer):
         return Result((h * w, c))
 
 
+class Transpose(Layer):
+    kind = "transpose"
+
+    def apply(self, x: Shape) -> Result:
+        n, c = rows(x)
+        return Result((c, n))
+
+
 class SelectToken(Layer):
     kind = "select_token"
 
@@ -108,11 +116,12 @@ class Unembedding(Layer):
     kind = "unembedding"
 
     of: Text
+    bias: Flag = False
 
     def apply_table(self, x: Shape, vocabulary: int, units: int) -> Result:
         if channels(x) != units:
             raise ShapeError(f"the table of `{self.of}` is [{vocabulary}, {units}], and it is given {written(x)}")
-        return Result((*x[:-1], vocabulary), operations=2 * size(x) * vocabulary)
+        return Result((*x[:-1], vocabulary), (bias(vocabulary),) if self.bias else (), 2 * size(x) * vocabulary)
 
 
 class _Recurrent(Layer):
@@ -150,6 +159,7 @@ SEQUENCE_LAYERS: tuple[type[Layer], ...] = (
     PositionEmbedding,
     ClassToken,
     Tokens,
+    Transpose,
     SelectToken,
     MeanTokens,
     Attention,

@@ -16,6 +16,7 @@ from runner.spec.problems import did_you_mean
 from runner.spec.tree import Tree, YamlList, YamlMap, YamlScalar, described, shortened
 
 MAX_EXTENT = 1 << 31
+MAX_TOTAL = 1 << 53  # of what is counted over a whole network; every JSON reader keeps as much exactly
 
 IntPair: TypeAlias = tuple[int, int]
 Margins: TypeAlias = tuple[IntPair, IntPair]
@@ -213,7 +214,7 @@ def _words(*words: str) -> dict[str, Any]:
 Text = Annotated[str, PlainValidator(text), WithJsonSchema({"type": "string", "minLength": 1})]
 Flag = Annotated[bool, PlainValidator(flag), WithJsonSchema({"type": "boolean"})]
 Extent = Annotated[int, PlainValidator(_extent), WithJsonSchema({"type": "integer", "minimum": 1})]
-Count = Annotated[int, PlainValidator(_count), WithJsonSchema(_WHOLE)]
+Total = Annotated[int, PlainValidator(integer(0, MAX_TOTAL)), WithJsonSchema(_WHOLE)]
 Index = Annotated[int, PlainValidator(integer(-MAX_EXTENT)), WithJsonSchema({"type": "integer"})]
 Real = Annotated[float, PlainValidator(real()), WithJsonSchema({"type": "number"})]
 Positive = Annotated[

@@ -38,7 +38,7 @@ def uncounted(node: Node) -> Node:
 
 def test_every_layer_loss_and_optimizer_has_a_case() -> None:
     asked = {node.kind for case in cases() for _, node in case.computation.network.walk()}
-    assert set(layers.LAYERS) | {"matmul", "residual", "branches", "input"} <= asked
+    assert set(layers.LAYERS) | set(layers.OPERATORS) | {"residual", "branches", "input"} <= asked
     names = [case.name for case in cases()]
     assert len(names) == len(set(names))
 
@@ -271,6 +271,14 @@ MUTANTS: dict[str, tuple[Mutation, str]] = {
     ),
     "rotary base": (attribute("attention", rotary=lambda base: base and base * 2), "attention"),
     "flatten order": (Mutation(layers={"flatten": channels_first_flatten}), "flatten"),
+    "transpose that only reshapes": (
+        Mutation(layers={"transpose": lambda x, said, own, training: x.reshape(len(x), x.shape[2], x.shape[1])}),
+        "transpose",
+    ),
+    "dropped bias of unembedding": (Mutation(layers={"unembedding": unbiased_layer(sequences.unembedding)}), "unembedding/bias"),
+    "argmax of the smallest": (Mutation(layers={"argmax": lambda x, said, own, training: (-x).argmax(said["axis"] + 1)}), "argmax"),
+    "sort in descending order": (Mutation(layers={"sort": lambda x, said, own, training: -layers.sort(-x, said, own, training)}), "sort"),
+    "concat along another axis": (attribute("concat", axis=lambda axis: 1 - axis), "concat/axis 0, equal"),
     "gate order of lstm": (Mutation(load=gates("lstm", [0, 1, 3, 2])), "lstm"),
     "gate order of gru": (Mutation(load=gates("gru", [1, 0, 2])), "gru"),
     "merge of branches": (nodes(merge), "branches/concat"),

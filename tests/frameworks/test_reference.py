@@ -12,7 +12,7 @@ from frameworks.conformance import Case, cases
 from frameworks.data import batches, parameter_values
 from frameworks.reference import network, optimizers, sequences
 from frameworks.reference.elementwise import erf
-from frameworks.reference.layers import LAYERS
+from frameworks.reference.layers import LAYERS, OPERATORS
 from frameworks.reference.losses import LOSSES
 from frameworks.reference.normalization import running_statistics
 
@@ -105,10 +105,23 @@ def test_activations_by_hand() -> None:
     assert layer("polynomial", [2.0], coefficients=[1, 10, 100]).item() == 421
 
 
+def test_operators_by_hand() -> None:
+    x = numpy.array([[[3.0, 1, 3], [0, 5, 5]]])
+    assert layer("argmax", x, {"axis": 1}).tolist() == [[0, 1]]
+    assert layer("argmax", x, {"axis": 0}).tolist() == [[0, 1, 1]]
+    assert layer("sort", x, {"axis": 1}).tolist() == [[[1, 3, 3], [0, 5, 5]]]
+    assert layer("sort", x, {"axis": 0}).tolist() == [[[0, 1, 3], [3, 5, 5]]]
+    joined = OPERATORS["concat"]([x, x[:, :1]], {"axis": 0})
+    assert joined.tolist() == [[[3, 1, 3], [0, 5, 5], [3, 1, 3]]]
+    query, keys = numpy.array([[[2.0, 0, 0, 0]]]), numpy.array([[[math.log(3), 0, 0, 0], [0, 9, 9, 9]]])
+    assert OPERATORS["dot_product_attention"]([query, keys, numpy.array([[[4.0], [8.0]]])], {}).item() == pytest.approx(5)
+
+
 def test_tables_and_tokens() -> None:
     table = numpy.arange(6.0).reshape(3, 2)
     assert layer("embedding", [[2, 0]], table=table).tolist() == [[[4, 5], [0, 1]]]
     assert layer("unembedding", [[[1.0, 10.0]]], table=table).tolist() == [[[10, 32, 54]]]
+    assert layer("unembedding", [[[1.0, 10.0]]], table=table, bias=[1, 2, 3]).tolist() == [[[11, 34, 57]]]
     x = numpy.zeros((1, 2, 2))
     assert layer("position_embedding", x, table=table).tolist() == [[[0, 1], [2, 3]]]
     assert layer("class_token", x, token=[7, 8]).tolist() == [[[7, 8], [0, 0], [0, 0]]]
@@ -116,6 +129,7 @@ def test_tables_and_tokens() -> None:
     assert tokens.shape == (1, 6, 2) and tokens[0, 3].tolist() == [6, 7]
     assert layer("select_token", tokens, {"index": -1}).tolist() == [[10, 11]]
     assert layer("mean_tokens", tokens).tolist() == [[5, 6]]
+    assert layer("transpose", tokens)[0, 1].tolist() == [1, 3, 5, 7, 9, 11]
     assert layer("reshape", tokens, {"shape": [3, 4]})[0, 1].tolist() == [4, 5, 6, 7]
 
 

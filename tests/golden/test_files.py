@@ -41,7 +41,7 @@ def made(computation: str, **changes: Any) -> Golden:
 @pytest.mark.parametrize("path", catalog.all_workloads(), ids=lambda path: path.stem)
 def test_a_workload_of_the_library_has_the_curves_of_what_it_says(path: Path) -> None:
     workload = load_workload(path)
-    wanted = {digest(golden.small(workload.resolve(**variant))): variant for variant in workload.variants()}
+    wanted = {digest(golden.small(workload.resolve(**variant))): variant for variant in golden.variants(workload)}
     file = golden.path_of(path)
     assert file.exists(), f"h2h check --write {workload.name}"
     curves = {entry.computation: entry for entry in golden.read(file).curves}
@@ -52,12 +52,26 @@ def test_a_workload_of_the_library_has_the_curves_of_what_it_says(path: Path) ->
         assert entry.deviation <= max(write_golden.AGREEMENT, write_golden.GROWTH * sensitivity)
 
 
+def test_what_suites_ask_for_besides_has_curves_too() -> None:
+    batches = {variant.get("size") for variant in golden.variants(load_workload("matmul"))}
+    assert batches >= {512, 1024, 2048, 4096, 8192}
+    assert golden.variants(load_workload("vgg16-cifar10")) == [{}, {"normalised": 0}]
+    assert golden.variants(load_workload("lenet5-mnist")) == [{}]
+
+
 @pytest.mark.parametrize("path", catalog.all_workloads(), ids=lambda path: path.stem)
 def test_the_small_computation_is_the_workload_at_that_batch(path: Path) -> None:
     workload = load_workload(path)
     small = golden.small(workload.resolve())
     assert small == workload.resolve(batch=small.batch)
-    assert small.batch in (None, golden.BATCH, golden.LINE_BATCH)
+    assert small.batch in (None, golden.BATCH, golden.LARGER_BATCH)
+
+
+def test_batch_normalisation_of_two_numbers_is_no_curve(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    for norm, batch in (("", 2), ("  - batch_norm: {eps: 1e-5, keep: 0.9}\n", 8)):
+        path.write_text(OWN.replace("  - dense: {units: 2}\n", f"  - dense: {{units: 2}}\n{norm}"))
+        assert golden.small(load_workload(path).resolve()).batch == batch
 
 
 def test_no_file_is_of_a_workload_that_is_gone() -> None:

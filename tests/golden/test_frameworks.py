@@ -14,6 +14,7 @@ import pytest
 from frameworks import parity, registry
 from frameworks.contract import CellFailure, Computation, Job
 from runner import golden, write_golden
+from runner.spec import catalog
 from runner.spec.workload import load_workload
 from runner.write_golden import Computed
 from tests.golden.test_files import OWN
@@ -56,6 +57,15 @@ def test_other_executions_of_tensorflow_follow_them_too(execution: str) -> None:
 def test_adam_follows_the_curve_of_the_formula_that_is_declared(framework: str) -> None:
     found = parity.check(registry.adapter(framework), cell(framework, "lstm-text", "train", "float32"), quiet)
     assert found.error < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("path", catalog.all_workloads(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_workload_of_the_library_follows_its_curve(framework: str, path: Path) -> None:
+    for mode in load_workload(path).modes:
+        parity.check(registry.adapter(framework), cell(framework, path.stem, mode, "float32"), quiet)
 
 
 def changed(job: Job, **optimizer: Any) -> Job:

@@ -13,7 +13,8 @@ import pytest
 from frameworks import parity
 from frameworks.conformance import build
 from frameworks.contract import CellFailure, Computation, Job, Node, to_json
-from tests.fakes.reference_adapter.adapter import Mutation, ReferenceAdapter
+from frameworks.reference import layers
+from tests.fakes.reference_adapter.adapter import Mutation, ReferenceAdapter, ReferenceSession
 
 ADAM = {"adam": {"learning_rate": 1e-2, "eps": 1e-4}}
 MOMENTUM = {"sgd": {"learning_rate": 0.1, "momentum": 0.9}}
@@ -216,6 +217,35 @@ def test_every_precision_has_a_tolerance_that_a_coarser_one_does_not_undercut() 
     order = ["float64", "float32", "tf32", "float16", "bfloat16"]
     firsts = [parity.TOLERANCES[precision].first for precision in order]
     assert firsts == sorted(firsts)
+
+
+class Narrow(ReferenceAdapter):
+    """The reference, whatever precision it is asked for."""
+
+    def build(self, job: Job) -> ReferenceSession:
+        return super().build(dataclasses.replace(job, precision="float32"))
+
+
+@pytest.mark.parametrize(("wrong", "passes"), [(0, ("float32", "bfloat16")), (3, ("bfloat16",)), (16, ())])
+def test_integers_are_right_or_wrong_and_half_precision_may_have_ties(wrong: int, passes: tuple[str, ...]) -> None:
+    said = {"operator": {"argmax": {"axis": 0}}, "inputs": {"x": {"shape": [50, 16], "fill": "normal"}}, "batch": 2}
+    computation = build.computation(said)
+    curve = parity.curve(ReferenceAdapter(), job(computation, mode="infer"), quiet)
+    wanted = {**to_json(curve), "batch": 2, "seed": 0, "outputs": {"shape": curve.shape, "values": curve.values}}
+
+    def argmax(x: numpy.ndarray, attributes: Mapping[str, Any], own: Any, training: bool) -> numpy.ndarray:
+        found = layers.argmax(x, attributes, own, training)
+        found.reshape(-1)[:wrong] += 1
+        return found
+
+    for precision in ("float32", "bfloat16"):
+        cell = job(computation, precision, mode="infer", golden=wanted)
+        adapter = Narrow(Mutation(layers={"argmax": argmax}))
+        if precision in passes:
+            assert parity.check(adapter, cell, quiet).error == pytest.approx(wrong / 32)
+        else:
+            with pytest.raises(CellFailure, match=f"of 32 outputs one is .* {100 * wrong / 32:.2g} % of them off"):
+                parity.check(adapter, cell, quiet)
 
 
 def test_the_sample_is_whole_where_it_is_small_and_the_same_for_ever_where_not() -> None:

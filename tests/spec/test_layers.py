@@ -60,6 +60,7 @@ LAYERS = [
     ("flatten", "[]", (1,), {}, 0),
     ("reshape: {shape: [4, -1, 2]}", "[2, 3, 4]", (4, 3, 2), {}, 0),
     ("tokens", "[2, 3, 4]", (6, 4), {}, 0),
+    ("transpose", "[6, 4]", (4, 6), {}, 0),
     ("select_token: {index: -6}", "[6, 4]", (4,), {}, 0),
     ("mean_tokens", "[6, 4]", (4,), {}, 0),
     ("attention: {heads: 2}", "[5, 8]", (5, 8),
@@ -106,7 +107,14 @@ def test_unembedding_finds_a_nested_embedding_by_name_and_by_path() -> None:
     for of in ("words", "e_1.words"):
         network = f"[e, dense: {{units: 4}}, unembedding: {{of: {of}}}]"
         found = nodes(bare(network, "[5]", block, fill="integers, below: 9"))
-        assert found["unembedding_1"].attributes == {"of": "e_1.words"}
+        assert found["unembedding_1"].attributes == {"of": "e_1.words", "bias": False}
+
+
+def test_the_bias_of_an_unembedding_is_its_own() -> None:
+    network = "[embedding: {vocabulary: 9, units: 4, name: words}, unembedding: {of: words, bias: true}]"
+    computation = compute(bare(network, "[5]", fill="integers, below: 9"))
+    assert {parameter.name: parameter.shape for parameter in computation.network.children[-1].parameters} == {"bias": (9,)}
+    assert computation.parameter_count() == 45
 
 
 def test_two_embeddings_of_one_name_need_the_path() -> None:
@@ -208,12 +216,19 @@ def test_running_statistics_are_not_trained() -> None:
 
 OPERATORS = [
     ("matmul", "a: {shape: [2, 3, 4], fill: normal}, b: {shape: [2, 4, 5], fill: normal}", (2, 3, 5), 2 * 2 * 3 * 4 * 5, {}),
+    ("dot_product_attention", "q: {shape: [2, 3, 4], fill: normal}, k: {shape: [2, 5, 4], fill: normal}, v: {shape: [2, 5, 6], fill: normal}",
+     (2, 3, 6), 2 * 2 * 3 * 5 * (4 + 6), {}),
     ("copy", "a: {shape: [2, 3], fill: normal}", (2, 3), 0, {}),
+    ("{argmax: {axis: 1}}", "a: {shape: [2, 3, 4], fill: normal}", (2, 4), 0, {"axis": 1}),
+    ("{argmax: {axis: -3}}", "a: {shape: [2, 3, 4], fill: normal}", (3, 4), 0, {"axis": 0}),
+    ("{sort: {axis: -1}}", "a: {shape: [2, 3, 4], fill: normal}", (2, 3, 4), 0, {"axis": 2}),
+    ("{concat: {axis: 0}}", "a: {shape: [2, 3], fill: normal}, b: {shape: [1, 3], fill: normal}", (3, 3), 0, {"axis": 0}),
+    ("{concat: {axis: -1}}", "a: {shape: [3], fill: normal}, b: {shape: [1], fill: normal}, c: {shape: [2], fill: normal}", (6,), 0, {"axis": 0}),
     ("reduce_sum", "a: {shape: [2, 3], fill: normal}", (), 5, {"axes": [0, 1]}),
     ("{reduce_sum: {axes: all}}", "a: {shape: [2, 3], fill: normal}", (), 5, {"axes": [0, 1]}),
     ("{reduce_sum: {axes: [-1]}}", "a: {shape: [2, 3], fill: normal}", (2,), 4, {"axes": [1]}),
     ("{gelu: {form: tanh}}", "a: {shape: [2, 3], fill: normal}", (2, 3), 0, {"form": "tanh"}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("operator", "inputs", "gives", "operations", "attributes"), OPERATORS)
@@ -223,6 +238,33 @@ def test_operator(operator: str, inputs: str, gives: tuple[int, ...], operations
     assert (root.name, root.gives, root.operations, root.attributes, root.children) == ("", gives, operations, attributes, ())
     assert root.takes == tuple(tensor.shape for tensor in computation.inputs)
     assert (computation.batch, computation.loss, computation.target, computation.optimizer) == (None, None, None, {"kind": "none"})
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "message"),
+    [
+        ("dot_product_attention", ["[3, 4]", "[5, 4]"], "it wants three inputs, queries, keys and values, and is given 2"),
+        (
+            "dot_product_attention",
+            ["[3, 4]", "[5, 3]", "[5, 4]"],
+            "it wants [..., n, d], [..., m, d] and [..., m, e], and is given [3, 4], [5, 3] and [5, 4]",
+        ),
+        (
+            "dot_product_attention",
+            ["[2, 3, 4]", "[5, 4]", "[5, 4]"],
+            "the same leading extents, and is given [2, 3, 4], [5, 4] and [5, 4]",
+        ),
+        ("{argmax: {axis: 2}}", ["[3, 4]"], "its axis 2 is not one of the 2 of its input"),
+        ("{sort: {axis: 0}}", ["[]"], "its axis 0 is not one of the 0 of its input"),
+        ("sort", ["[3]"], "sort needs `axis`"),
+        ("{concat: {axis: 0}}", ["[3]"], "it wants at least two inputs, and is given 1"),
+        ("{concat: {axis: 0}}", ["[3, 2]", "[3, 1]"], "differ in nothing but axis 0, and is given [3, 2] and [3, 1]"),
+    ],
+)
+def test_operators_that_do_not_fit(operator: str, shapes: list[str], message: str) -> None:
+    inputs = ", ".join(f"x{number}: {{shape: {shape}, fill: normal}}" for number, shape in enumerate(shapes))
+    (found,) = problems(f"name: o\ninputs: {{{inputs}}}\noperator: {operator}\n")
+    assert message in found
 
 
 def test_every_operator_stands_in_the_table() -> None:

@@ -49,14 +49,36 @@ def test_a_workload_of_the_library_fits_its_schema_and_names_it(path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters"),
+    ("name", "values", "parameters"),
     [
-        ("vgg16", 138_357_544),  # torchvision.models.vgg16
-        ("resnet50", 25_557_032),  # torchvision.models.resnet50
+        # torchvision.models: `num_params` of the weights IMAGENET1K_V1
+        ("vgg16", {}, 138_357_544),
+        ("resnet50", {}, 25_557_032),
+        ("mobilenet-v2", {}, 3_504_872),
+        ("densenet121", {}, 7_978_856),
+        ("vit-b16", {}, 86_567_656),
+        # torchvision.models.vgg16_bn (138,365,992) and vgg16, their last layer of ten classes, not a thousand
+        ("vgg16-cifar10", {}, 138_365_992 - 990 * 4097),
+        ("vgg16-cifar10", {"normalised": 0}, 138_357_544 - 990 * 4097),
+        # keras.applications.ResNet50: 25,636,712 in all, 23,587,712 without the last layer, 53,120 of them not trained
+        ("resnet50-v1", {}, 25_636_712 - 53_120),
+        ("resnet50-v1", {"classes": 8}, 23_587_712 - 53_120 + 8 * 2049),
+        ("resnet50-v1-cifar", {}, 23_587_712 - 53_120 + 100 * 2049),
+        ("resnet50-cifar", {}, 25_557_032 - 900 * 2049),
+        ("resnet18-cifar", {}, 11_173_962),  # https://github.com/kuangliu/pytorch-cifar
+        ("mlp-mixer", {}, 59_880_472),  # timm's mixer_b16_224
+        ("unet-small", {}, 7_763_041),  # https://github.com/mateuszbuda/brain-segmentation-pytorch
+        ("mnist-cnn", {}, 1_199_882),  # the Keras example mnist_cnn
+        # https://github.com/huggingface/transformers: bert-base-uncased, bert-large-uncased with pooler, and 2 classes
+        ("bert-base", {}, 109_482_240 + 2 * 769),
+        ("bert-large", {}, 335_141_888 + 2 * 1025),
+        ("bert-base-mlm", {}, 109_514_298),
+        ("distilbert", {}, 66_955_010),
+        ("gpt2-small", {}, 124_439_808),
     ],
 )
-def test_published_counts(name: str, parameters: int) -> None:
-    assert load_workload(name).resolve().parameter_count(trainable_only=True) == parameters
+def test_published_counts(name: str, values: dict[str, int], parameters: int) -> None:
+    assert load_workload(name).resolve(**values).parameter_count(trainable_only=True) == parameters
 
 
 def test_the_schema_beside_the_workloads_is_current() -> None:

@@ -122,7 +122,7 @@ class ReferenceSession(Session):
         return {"optimizer": "reference", "deviations": list(self.mutation.deviations)}
 
     def rounded(self, value: numpy.ndarray) -> numpy.ndarray:
-        return value.astype(self.job.precision).astype(numpy.float64)
+        return value if value.dtype.kind == "i" else value.astype(self.job.precision).astype(numpy.float64)
 
     @contextlib.contextmanager
     def layers(self) -> Iterator[None]:
