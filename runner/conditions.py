@@ -13,9 +13,9 @@ class Conditions:
 
     ``canary``: seconds of the slower of the two before and after the round; ``rested`` seconds before it. ``others``, ``stolen``:
     processors that other processes and the host of a virtual machine used. ``throttled``: how often the processor was slowed for heat
-    meanwhile, ``speed_limit``: per
-    cent of its speed that an Intel Mac still allowed, ``swapped``: bytes by which swap grew, ``memory_pressure``: a word, or per cent of the time. ``clock`` of the GPU in MHz, the
-    median, ``clock_highest`` what it can have; ``temperature`` in degrees Celsius; ``held_down``: why its clocks were.
+    meanwhile; ``speed_limit``: per cent of its speed that an Intel Mac still allowed. ``swapped``: bytes by which swap grew;
+    ``memory_pressure``: a word, or per cent of the time. ``clock`` of the GPU in MHz, the median, ``clock_highest`` what it can have;
+    ``temperature`` in degrees Celsius; ``held_down``: why its clocks were.
     """
 
     load: float | None
