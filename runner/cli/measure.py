@@ -1,4 +1,4 @@
-"""Commands that measure, and those that print what was measured."""
+"""The command that measures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from runner.cli.options import FILE, many, number, pairs, whole, with_format, words
+from runner.cli.options import FILE, many, number, pairs, whole, words
 
 
 @click.command()
@@ -86,15 +86,3 @@ def run(
         print(execute.dry_run(request))
     else:
         sys.exit(execute.start(request, into, ["h2h", *sys.argv[1:]]))
-
-
-@click.command()
-@click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
-@with_format
-def report(runs: tuple[Path, ...], format: str) -> None:
-    """Print the table of a finished or interrupted run again; RUN is its folder or the file run.jsonl in it."""
-    from runner import execute, runfile
-    from runner.report import render
-
-    for path in runs:
-        print(render(runfile.read(execute.result_path(path)), format), end="")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
@@ -12,7 +11,7 @@ from runner.report.details import how_measured, notes, problems
 from runner.report.labels import Names
 from runner.report.model import CellRow, Report, Table
 from runner.report.text import escape
-from runner.statistics import VERDICT_ROUNDS, Verdict
+from runner.statistics import VERDICT_ROUNDS
 
 HEADINGS = {"train": "Training", "infer": "Inference"}
 VERIFIED = "Verified: so many training steps or outputs were held against a golden curve in float64, with this relative error."
@@ -24,7 +23,7 @@ Field = tuple[str, str, Callable[[CellRow], str]]  # header, alignment, text
 def render(report: Report) -> str:
     """Title, tables by mode, what was not ok, notes, and how it was measured."""
     names = Names(report)
-    marks = _marks(report)
+    marks = labels.marks(report)
     parts = [_title(report)]
     if report.header.machine.translated:
         parts.append("**Python ran under Rosetta, so these are the speeds of an emulated x86 processor. Remedy: install an arm64 Python.**")
@@ -75,15 +74,6 @@ def date(started: str) -> str:
         return escape(started)
 
 
-def _marks(report: Report) -> dict[str, str]:
-    """The numbers of a cell's problems as they stand behind its number: `` (1, 3)``."""
-    found: dict[str, list[str]] = {}
-    for problem in report.problems:
-        for cell in problem.rounds:
-            found.setdefault(cell, []).append(str(problem.number))
-    return {cell: f" ({', '.join(numbers)})" for cell, numbers in found.items()}
-
-
 # --- tables -------------------------------------------------------------------------------------------------------------
 
 
@@ -107,7 +97,7 @@ def _speed(table: Table, names: Names, marks: dict[str, str], doubt: str) -> Ite
         line = [text(next(iter(row.values()))) for _, _, text in fields]
         for column in table.columns:
             cell = row.get(column)
-            line += [_throughput(cell, marks), *([_ratio(cell)] if column in compared else [])]
+            line += [labels.throughput(cell, marks), *([_ratio(cell)] if column in compared else [])]
         rows.append(line)
     yield grid(headers, rows, [side for _, side, _ in fields] + ["right"] * (len(headers) - len(fields)))
     if said := _constants(table, marks):
@@ -116,31 +106,13 @@ def _speed(table: Table, names: Names, marks: dict[str, str], doubt: str) -> Ite
         yield "\n".join(
             f"- Geometric mean of {names.ratio(table, mean.column)}"
             + (f" in {escape(mean.precision)}" if len(_precisions(table)) > 1 else "")
-            + f": **{_judged(mean.ratio, mean.ratio_low, mean.ratio_high, mean.verdict)}** over {mean.finished} of {mean.of} rows"
+            + f": **{labels.judged(mean.ratio, mean.ratio_low, mean.ratio_high, mean.verdict)}** over {mean.finished} of {mean.of} rows"
             for mean in table.means
         )
 
 
-def _throughput(cell: CellRow | None, marks: dict[str, str]) -> str:
-    if cell is None:
-        return numbers.MISSING
-    if cell.samples_per_second is None:
-        return labels.status(cell.status if cell.status != "ok" else None) + marks.get(cell.cell, "")
-    low, high = cell.samples_per_second_low, cell.samples_per_second_high
-    around = "" if low is None or high is None else f" ±{numbers.percent(math.sqrt(high / low) - 1)}"
-    return numbers.significant(cell.samples_per_second) + around + marks.get(cell.cell, "")
-
-
 def _ratio(cell: CellRow | None) -> str:
-    if cell is None or cell.ratio is None:
-        return numbers.MISSING
-    return _judged(cell.ratio, cell.ratio_low, cell.ratio_high, cell.verdict)
-
-
-def _judged(ratio: float, low: float | None, high: float | None, verdict: Verdict | None) -> str:
-    """``0.80 [0.76, 0.84] slower``; without an interval where there is none."""
-    interval = "" if low is None else f" [{numbers.ratio(low)}, {numbers.ratio(high)}]"
-    return f"{numbers.ratio(ratio)}{interval} {verdict}"
+    return numbers.MISSING if cell is None else labels.judged(cell.ratio, cell.ratio_low, cell.ratio_high, cell.verdict)
 
 
 def _costs(table: Table, names: Names, doubt: str) -> Iterable[str]:
