@@ -12,14 +12,19 @@ from runner.cli.options import FILE, many, stop, with_format, words
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
+@many("--against", "Ratios to this: cpu, gpu, a framework, an execution. [the first column]")
 @with_format
-def report(runs: tuple[Path, ...], format: str) -> None:
-    """Print the table of a finished or interrupted run again; RUN is its folder or the file run.jsonl in it."""
+def report(runs: tuple[Path, ...], against: tuple[str, ...], format: str) -> None:
+    """Print the table of a finished or interrupted run again; RUN is its folder or the file run.jsonl in it.
+
+    --against cpu gives the speed-up of each framework's GPU over its own CPU, --against pytorch that of every framework over PyTorch on
+    the same device; two words, cpu,pytorch, mean PyTorch on the CPU.
+    """
     from runner import execute, runfile
     from runner.report import render
 
     for path in runs:
-        print(render(runfile.read(execute.result_path(path)), format), end="")
+        print(render(runfile.read(execute.result_path(path)), format, words(against)), end="")
 
 
 @click.command()

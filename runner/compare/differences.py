@@ -23,23 +23,6 @@ def between(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[Difference, ..
     return (*whole, *_of_cells(a, b, pairs))
 
 
-def machine_text(machine: Machine) -> str:
-    """A machine in one line, without its system."""
-    facts = [machine.chip, f"{machine.cores} cores", f"{numbers.memory_text(machine.memory)} memory"]
-    return ", ".join(facts + ([machine.gpu] if machine.gpu else []) + (["under Rosetta"] if machine.translated else []))
-
-
-def same_machine(a: Machine, b: Machine) -> bool:
-    """Whether two descriptions are of computers alike: all that does not change with the system's version. Memory counts to the GiB,
-    since systems differ in how much of it they report."""
-
-    def lasting(machine: Machine) -> tuple[object, ...]:
-        memory = round(machine.memory / numbers.GIBIBYTES.size)
-        return machine.chip, machine.cores, memory, machine.gpu, machine.architecture, machine.translated
-
-    return lasting(a) == lasting(b)
-
-
 def _facts(report: Report) -> Facts:
     header = report.header
     facts: Facts = {("run", "headtohead"): header.headtohead}

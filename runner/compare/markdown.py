@@ -6,10 +6,9 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from runner.compare.differences import machine_text, same_machine
 from runner.compare.model import Comparison, Difference, Pair, Source
 from runner.grid import grid
-from runner.report import labels, numbers
+from runner.report import labels, machines, numbers
 from runner.report.details import notes, problems
 from runner.report.labels import Names
 from runner.report.markdown import HEADINGS, UNVERIFIED
@@ -45,10 +44,10 @@ def render(comparison: Comparison) -> str:
 
 
 def _title(comparison: Comparison) -> str:
-    machines = [source.report.header.machine for _, source in comparison.sources()]
-    if not same_machine(*machines):
+    both = [source.report.header.machine for _, source in comparison.sources()]
+    if not machines.same(*both):
         return "## headtohead: B against A, on two machines"
-    return f"## headtohead: B against A, on {escape(machine_text(machines[0]))}"
+    return f"## headtohead: B against A, on {escape(machines.text(both[0]))}"
 
 
 # --- what differs ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from runner.compare import differences
 from runner.compare.model import Comparison, Kind, MeanOfPairs, Pair, Side, Source, Where
 from runner.errors import UserError
 from runner.precision import comparable
-from runner.report import labels
+from runner.report import labels, machines
 from runner.report.model import CellRow, Column, Report
 from runner.report.rows import report
 from runner.runreader import Run
@@ -114,10 +114,10 @@ def _classes(cell: CellRow) -> str:
 
 
 def _other_machine(a: Report, b: Report) -> list[str]:
-    machines = a.header.machine, b.header.machine
-    if differences.same_machine(*machines):
+    both = a.header.machine, b.header.machine
+    if machines.same(*both):
         return []
-    return [f"{differences.machine_text(machines[0])} in A, {differences.machine_text(machines[1])} in B"]
+    return [f"{machines.text(both[0])} in A, {machines.text(both[1])} in B"]
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------------

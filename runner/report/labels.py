@@ -51,7 +51,7 @@ class Names:
         return escape(f"{self._title(column)} {column.device} {column.execution}")
 
     def ratio(self, table: Table, column: Column) -> str:
-        """``TensorFlow ÷ PyTorch``, with device and execution where the frameworks' names are not enough."""
+        """``TensorFlow ÷ PyTorch``, with device and execution where the frameworks' names are not enough; ``PyTorch mps ÷ cpu``."""
         schemes: tuple[Callable[[Column], str], ...] = (
             lambda c: self._title(c),
             lambda c: f"{self._title(c)} {c.execution}",
@@ -61,7 +61,9 @@ class Names:
         for name in schemes:
             if len({name(each) for each in table.columns}) == len(table.columns):
                 break
-        return escape(f"{name(column)} ÷ {name(table.columns[0])}")
+        to = table.references[column]
+        same = f"{self._title(column)} " if column.framework == to.framework else ""
+        return escape(f"{name(column)} ÷ {name(to).removeprefix(same)}")
 
     def cells(self, ids: Sequence[str]) -> str:
         """Cells in words: a column's name alone where it is about all of the column, otherwise the column and its rows."""
