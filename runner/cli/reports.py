@@ -13,18 +13,60 @@ from runner.cli.options import FILE, many, stop, with_format, words
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
 @many("--against", "Ratios to this: cpu, gpu, a framework, an execution. [the first column]")
+@click.option("--short", is_flag=True, help="One table without costs and notes, for a README.")
+@click.option("--into", type=FILE, metavar="FILE", help="Put it between the markers of --section in this markdown file.")
+@click.option("--section", metavar="NAME", help="The section of the file: two markers, which are named where they are missing.")
+@click.option("--check", is_flag=True, help="Write nothing; end 1 if the section is out of date or was changed by hand.")
 @with_format
-def report(runs: tuple[Path, ...], against: tuple[str, ...], format: str) -> None:
+def report(
+    runs: tuple[Path, ...],
+    against: tuple[str, ...],
+    short: bool,
+    into: Path | None,
+    section: str | None,
+    check: bool,
+    format: str,
+) -> None:
     """Print the table of a finished or interrupted run again; RUN is its folder or the file run.jsonl in it.
+
+    Several runs, of several machines or versions, become one table with a column for each; ratios stay within a machine. Runs between
+    which a workload was changed are refused.
 
     --against cpu gives the speed-up of each framework's GPU over its own CPU, --against pytorch that of every framework over PyTorch on
     the same device; two words, cpu,pytorch, mean PyTorch on the CPU.
     """
-    from runner import execute, runfile
+    from runner import execute, join, runfile
     from runner.report import render
 
-    for path in runs:
-        print(render(runfile.read(execute.result_path(path)), format, words(against)), end="")
+    if (into is None) != (section is None):
+        stop("--into FILE and --section NAME go together")
+    if check and into is None:
+        stop("--check is about a file: say --into FILE --section NAME")
+    if into is not None and format != "markdown":
+        stop(f"--into takes markdown, not {format}")
+    read = [runfile.read(execute.result_path(path)) for path in runs]
+    chosen = words(against)
+    text = render(read[0], format, chosen, short) if len(read) == 1 else join.render(read, format, chosen, short)
+    if into is None or section is None:
+        print(text, end="")
+    else:
+        _put(text, into, section, check)
+
+
+def _put(text: str, into: Path, name: str, check: bool) -> None:
+    """Write a section of a file, or say how it stands."""
+    from runner.report import section
+
+    section.check_name(name)
+    if not check:
+        changed = section.write(into, name, text)
+        print(f"{into}: section {name} {'written' if changed else 'is as it should be'}", file=sys.stderr)
+        return
+    said = {"stale": "is out of date", "edited": "was changed by hand"}
+    state = section.state(into, name, text)
+    if state != "current":
+        print(f"{into}: section {name} {said[state]}; the same command without --check writes it anew", file=sys.stderr)
+        sys.exit(1)
 
 
 @click.command()

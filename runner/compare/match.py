@@ -126,7 +126,7 @@ def _other_machine(a: Report, b: Report) -> list[str]:
 def _refuse(found: dict[Kind, list[str]], a: Run, b: Run) -> None:
     if not found:
         return
-    lines = [f"{name(a)} (A) and {name(b)} (B) are not compared as they are:"]
+    lines = [f"{a.name} (A) and {b.name} (B) are not compared as they are:"]
     for kind, texts in found.items():
         lines += [f"- {_FORBIDDEN[kind]} (--across {kind} compares them all the same, and marks it)"]
         lines += [f"  {text}" for text in dict.fromkeys(texts)]
@@ -141,13 +141,8 @@ def _nothing_in_common(first: Report, second: Report, a: Run, b: Run, across: Co
         if not set(sides[0]) & set(sides[1]):
             more = {"precision": "; --across precisions compares them all the same"}.get(field, "")
             more = "; --across machines takes one GPU for another" if field == "device" and "machines" not in across else more
-            return f"{name(a)} and {name(b)} have no {field} in common: {' '.join(sides[0])} in A, {' '.join(sides[1])} in B{more}"
-    return f"{name(a)} and {name(b)} have no cell in common: none has the same workload, batch, mode, precision, framework and device"
-
-
-def name(run: Run) -> str:
-    """What a person calls a run: its folder, or the file where it has another name than in a folder of its own."""
-    return run.path.absolute().parent.name if run.path.name == "run.jsonl" else run.path.name
+            return f"{a.name} and {b.name} have no {field} in common: {' '.join(sides[0])} in A, {' '.join(sides[1])} in B{more}"
+    return f"{a.name} and {b.name} have no cell in common: none has the same workload, batch, mode, precision, framework and device"
 
 
 # --- figures --------------------------------------------------------------------------------------------------------------
@@ -234,4 +229,4 @@ def _source(run: Run, whole: Report, matched: Sequence[CellRow]) -> Source:
     ]
     numbered = tuple(dataclasses.replace(problem, number=number) for number, problem in enumerate(problems, start=1))
     cut = dataclasses.replace(whole, problems=numbered, notes=tuple(notes))
-    return Source(name=name(run), report=cut, alone=tuple(cell.cell for cell in whole.cells() if cell.cell not in ids))
+    return Source(name=run.name, report=cut, alone=tuple(cell.cell for cell in whole.cells() if cell.cell not in ids))

@@ -49,7 +49,7 @@ def notes(report: Report, names: Names, title: str = "Notes") -> Iterable[str]:
         )
 
 
-def how_measured(report: Report) -> Iterable[str]:
+def how_measured(report: Report, title: str = "How it was measured") -> Iterable[str]:
     """Machine, versions, settings, and the command that does it again."""
     header = report.header
     machine = header.machine
@@ -74,7 +74,7 @@ def how_measured(report: Report) -> Iterable[str]:
     lines += [f"{label}: {escape(variables)}" for label, variables in _environment(header) if variables]
     if header.withheld:
         lines.append(f"Variables that were set and withheld: {escape(', '.join(header.withheld))}")
-    yield "### How it was measured"
+    yield f"### {title}"
     yield "\n".join(f"- {line}" for line in lines)
     yield "Reproduce it with:"
     yield code_block(shlex.join(header.command))

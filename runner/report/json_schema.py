@@ -11,12 +11,14 @@ HERE = Path(__file__).parent
 
 def published() -> dict[Path, str]:
     """Every published schema as its file should be."""
-    from runner.compare import tables
+    from runner.compare import tables as comparison
+    from runner.join import tables as joined
     from runner.report import table_json
 
     return {
         HERE / "report.schema.json": _text("headtohead report", table_json.Document, table_json.SCHEMA),
-        HERE.parent / "compare" / "comparison.schema.json": _text("headtohead comparison", tables.Document, tables.SCHEMA),
+        HERE.parent / "compare" / "comparison.schema.json": _text("headtohead comparison", comparison.Document, comparison.SCHEMA),
+        HERE.parent / "join" / "joined.schema.json": _text("headtohead joined report", joined.Document, joined.SCHEMA),
     }
 
 

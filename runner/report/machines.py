@@ -8,8 +8,9 @@ from runner.report import numbers
 
 def text(machine: Machine) -> str:
     """A machine in one line, without its system."""
-    facts = [machine.chip, f"{machine.cores} cores", f"{numbers.memory_text(machine.memory)} memory"]
-    return ", ".join(facts + ([machine.gpu] if machine.gpu else []) + (["under Rosetta"] if machine.translated else []))
+    gpu = (machine.gpu or "").removeprefix(f"{machine.chip}, ")  # on a Mac the GPU is part of the chip
+    facts = [machine.chip, f"{machine.cores} cores", gpu, f"{numbers.memory_text(machine.memory)} memory"]
+    return ", ".join(filter(None, [*facts, "under Rosetta" if machine.translated else ""]))
 
 
 def same(a: Machine, b: Machine) -> bool:

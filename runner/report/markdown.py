@@ -24,19 +24,27 @@ def render(report: Report) -> str:
     """Title, tables by mode, what was not ok, notes, and how it was measured."""
     names = Names(report)
     marks = labels.marks(report)
-    parts = [_title(report)]
-    if report.header.machine.translated:
-        parts.append("**Python ran under Rosetta, so these are the speeds of an emulated x86 processor. Remedy: install an arm64 Python.**")
-    if not report.complete:
-        parts.append("**The run was interrupted or is still going on: what is missing is listed under “Not ok”.**")
-    parts += _legend(report)
+    parts = [_title(report), *warnings(report), *legend(report)]
     for table in report.tables:
         parts += [*_speed(table, names, marks, _doubt(report)), *_costs(table, names, _doubt(report))]
     parts += [*problems(report, names), *notes(report, names), *how_measured(report)]
     return "\n\n".join(parts) + "\n"
 
 
+def warnings(report: Report) -> Iterable[str]:
+    """What forbids to take any of the figures as they stand."""
+    if report.header.machine.translated:
+        yield "**Python ran under Rosetta, so these are the speeds of an emulated x86 processor. Remedy: install an arm64 Python.**"
+    if not report.complete:
+        yield "**The run was interrupted or is still going on: what is missing is listed under “Not ok”.**"
+
+
 def _title(report: Report) -> str:
+    return f"## headtohead, {date(report.header.started)}: {machine_line(report)}"
+
+
+def machine_line(report: Report) -> str:
+    """The machine with its system, and with its GPU where that was used."""
     machine = report.header.machine
     used = any(cell.device != "cpu" and cell.rounds for cell in report.cells())
     facts = [
@@ -46,10 +54,10 @@ def _title(report: Report) -> str:
         machine.system,
         *([machine.gpu] if machine.gpu and used else []),
     ]
-    return f"## headtohead, {date(report.header.started)}: {', '.join(escape(fact) for fact in facts)}"
+    return ", ".join(escape(fact) for fact in facts)
 
 
-def _legend(report: Report) -> Iterable[str]:
+def legend(report: Report) -> Iterable[str]:
     """What the figures and words of the tables mean, as far as they have any."""
     cells = report.cells()
     margin = numbers.percent(report.threshold)

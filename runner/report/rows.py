@@ -23,7 +23,7 @@ _RESUME = "take the run up with --resume"
 
 def report(run: Run, against: Sequence[str] = ()) -> Report:
     """Derive the report of a run, with ratios to what ``against`` names (:func:`runner.report.reference.references`); nothing else
-    decides it. Raises :class:`runner.errors.UserError` where there is no such thing in the run."""
+    decides it."""
     rounds: dict[str, list[Measured]] = {cell.id: [] for cell in run.header.cells}
     for measured in sorted(run.rounds, key=lambda measured: measured.round):
         rounds[measured.cell].append(measured)
@@ -36,7 +36,6 @@ def report(run: Run, against: Sequence[str] = ()) -> Report:
     failures = {cell.id: _failures(cell, rounds[cell.id], begun.get(cell.id, []), run.header) for cell in cells}
     rows = [_row(cell, rounds[cell.id], failures[cell.id]) for cell in cells]
     level = statistics.CONFIDENCE if run.header.settings.get("precision_goal") is None else statistics.ADDED_CONFIDENCE
-    reference.check(list(dict.fromkeys(row.column for row in rows)), against)
     tables = tuple(
         _table(mode, [row for row in rows if row.mode == mode], rounds, level, against)
         for mode in MODES
@@ -198,12 +197,13 @@ def _means(mode: str, references: Mapping[Column, Column], rows: Sequence[dict[C
         by_precision.setdefault(next(iter(row.values())).precision, []).append(row)
     for precision, some in by_precision.items():
         for column, to in references.items():
-            mean = statistics.geometric_mean([_ratio(row[column]) if column in row else None for row in some], level)
+            mean = statistics.geometric_mean([ratio_of(row[column]) if column in row else None for row in some], level)
             if mean.value is not None and mean.finished > 1:
                 yield Mean(mode, precision, column, to, mean.value, mean.low, mean.high, mean.verdict, mean.finished, mean.of)
 
 
-def _ratio(cell: CellRow) -> Ratio | None:
+def ratio_of(cell: CellRow) -> Ratio | None:
+    """The ratio of a cell to its reference, as statistics take it; None where it has none."""
     if cell.ratio is None or cell.ratio_rounds is None or cell.verdict is None:
         return None
     return Ratio(cell.ratio, cell.ratio_low, cell.ratio_high, cell.ratio_rounds, cell.ratio_error, cell.verdict)

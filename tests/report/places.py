@@ -161,10 +161,15 @@ def main() -> None:
     """Write the golden reports."""
     import tempfile
 
+    from runner import join
     from runner.report import render
 
     with tempfile.TemporaryDirectory() as folder:
-        (GOLDEN / "speed-up.md").write_text(render(run(Path(folder), M1), "markdown", ("cpu",)))
+        runs = [run(Path(folder), place) for place in (M1, EPYC, H200)]
+        (GOLDEN / "speed-up.md").write_text(render(runs[0], "markdown", ("cpu",)))
+        (GOLDEN / "short.md").write_text(render(runs[1], "markdown", short=True))
+        for format, suffix in {"markdown": "md", "csv": "csv"}.items():
+            (GOLDEN / f"joined.{suffix}").write_text(join.render(runs, format))
 
 
 if __name__ == "__main__":

@@ -57,6 +57,11 @@ def test_the_speed_up_over_the_cpu_is_the_golden_report(tmp_path: Path) -> None:
     assert text == (places.GOLDEN / "speed-up.md").read_text(encoding="utf-8"), "if the change is meant: python -m tests.report.places"
 
 
+def test_the_short_report_is_the_golden_one(tmp_path: Path) -> None:
+    text = render(places.run(tmp_path, places.EPYC), "markdown", short=True)
+    assert text == (places.GOLDEN / "short.md").read_text(encoding="utf-8"), "if the change is meant: python -m tests.report.places"
+
+
 def test_ratios_and_means_follow_the_reference(tmp_path: Path) -> None:
     found = report(places.run(tmp_path, places.M1), ("cpu",))
     by_id = {cell.cell: cell for cell in found.cells()}
