@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from runner.grid import grid
-from runner.report import labels, numbers
+from runner.report import labels, numbers, scaling
 from runner.report.details import how_measured, notes, problems
 from runner.report.labels import Names
 from runner.report.model import CellRow, Report, Table
@@ -26,7 +26,9 @@ def render(report: Report) -> str:
     marks = labels.marks(report)
     parts = [_title(report), *warnings(report), *legend(report)]
     for table in report.tables:
-        parts += [*_speed(table, names, marks, _doubt(report)), *_costs(table, names, _doubt(report))]
+        parts += _speed(table, names, marks, _doubt(report))
+        parts += scaling.markdown(HEADINGS[table.mode], table, names, marks)
+        parts += _costs(table, names, _doubt(report))
     parts += [*problems(report, names), *notes(report, names), *how_measured(report)]
     return "\n\n".join(parts) + "\n"
 

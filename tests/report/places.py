@@ -137,6 +137,29 @@ def rounds(place: Place, made: Sequence[Cell], count: int = 3) -> list[Round]:
     return found
 
 
+SWEEP = tuple(("resnet50", batch, "images", 8.2) for batch in (1, 8, 32, 64, 128, 256))
+
+
+def sweep(folder: Path) -> Run:
+    """ResNet-50 over batch on the Mac: 40 ms to launch a step on the GPU, and out of memory at 256 under TensorFlow."""
+    made = cells(M1, SWEEP, ["train"])
+    lines: list[Record] = [header(M1, made)]
+    for found in rounds(M1, made):
+        cell = next(cell for cell in made if cell.id == found.cell)
+        if (cell.batch, cell.device) == (256, "metal"):
+            if found.round == 0:
+                lines.append(Round(cell=cell.id, round=0, position=0, status="out_of_memory", reason="the device has 21.3 GiB"))
+            continue
+        launch = 0.0 if cell.device == "cpu" else 0.04
+        slow = 1.1 if cell.batch == 256 else 1.0
+        blocks = tuple(dataclasses.replace(block, seconds=block.seconds * slow + launch) for block in found.blocks)
+        lines.append(dataclasses.replace(found, blocks=blocks))
+    path = folder / "sweep" / "run.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(record.to_json(), allow_nan=False) + "\n" for record in [*lines, End("complete")]))
+    return read(path)
+
+
 def write(folder: Path, place: Place, made: Sequence[Cell] | None = None, name: str = "") -> Path:
     """A run file of this place, in a folder of its own below ``folder``."""
     made = cells(place) if made is None else made
@@ -168,6 +191,7 @@ def main() -> None:
         runs = [run(Path(folder), place) for place in (M1, EPYC, H200)]
         (GOLDEN / "speed-up.md").write_text(render(runs[0], "markdown", ("cpu",)))
         (GOLDEN / "short.md").write_text(render(runs[1], "markdown", short=True))
+        (GOLDEN / "sweep.md").write_text(render(sweep(Path(folder)), "markdown"))
         for format, suffix in {"markdown": "md", "csv": "csv"}.items():
             (GOLDEN / f"joined.{suffix}").write_text(join.render(runs, format))
 

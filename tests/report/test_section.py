@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runner.errors import UserError
@@ -117,6 +117,7 @@ def test_a_file_that_cannot_be_written_is_as_it_was_before(tmp_path: Path, monke
     assert path.read_text() == PAGE and [each.name for each in tmp_path.iterdir()] == ["README.md"]
 
 
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\r")), st.text(alphabet="ab`~ \n#|"))
 def test_any_text_comes_back(text: str, around: str) -> None:
     if "headtohead" in text:
