@@ -119,15 +119,12 @@ def _table(family: Family, names: Names, marks: Mapping[str, str]) -> str:
 def _said(curve: Curve) -> str:
     if curve.best is None:
         return "no batch gave a number."
-    more = (
-        "" if curve.enough in (None, curve.best) else f"; from {numbers.whole(curve.enough)} on within {numbers.percent(THRESHOLD)} of that"
-    )
-    flat = (
-        ""
-        if curve.flat is None
-        else f" Up to batch {numbers.whole(curve.flat)} the time of a step is nearly independent of the batch: launching the work takes longer"
-        " than the work."
-    )
+    most = numbers.percent(THRESHOLD)
+    more = "" if curve.enough in (None, curve.best) else f"; batch {numbers.whole(curve.enough)} is already within {most} of that"
+    flat = ""
+    if curve.flat is not None:
+        reason = "launching the work takes longer than the work"
+        flat = f" Up to batch {numbers.whole(curve.flat)} the time of a step is nearly independent of the batch: {reason}."
     failed = [batch for batch, cell in sorted(curve.cells.items()) if cell.samples_per_second is None and batch > curve.best]
     limit = f" Batch {numbers.whole(failed[0])} failed: {labels.status(curve.cells[failed[0]].status)}." if failed else ""
     return f"best at batch {numbers.whole(curve.best)}{more}.{flat}{limit}"
