@@ -26,6 +26,9 @@ class Progress:
     def finished(self, cell: Cell) -> None:
         """One cell of one round is over."""
 
+    def more(self, count: int) -> None:
+        """So many more cells and rounds are to come than was known."""
+
     def say(self, text: str) -> None:
         """Tell something that is not progress."""
 
@@ -77,6 +80,10 @@ class Bar(Progress):
     def finished(self, cell: Cell) -> None:
         self._done += 1
         self._bar.update(self._task, completed=self._done, left=self._left(), refresh=True)
+
+    def more(self, count: int) -> None:
+        self._total += count
+        self._bar.update(self._task, total=self._total)
 
     def say(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from runner.cli.options import FILE, many, number, pairs, whole, words
+from runner.cli.options import FILE, many, number, pairs, stop, whole, words
 
 
 @click.command()
@@ -20,6 +20,7 @@ from runner.cli.options import FILE, many, number, pairs, whole, words
 @many("--execution", "eager, inductor; graph, eager, xla. [each framework's usual one]")
 @many("--mode", "train, infer. [both]")
 @many("--batch", "Samples a step, several as 1,8,64. [the workload's]")
+@click.option("--find-batch", is_flag=True, help="Double the batch, from --batch or 1, while that is faster, and narrow it down.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of a workload.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Fresh processes of each cell. [3]")
 @click.option("--precision-goal", type=click.FloatRange(min=0.1), metavar="PERCENT", help="Add rounds until ratios are known to ± PERCENT.")
@@ -48,6 +49,7 @@ def run(
     execution: tuple[str, ...],
     mode: tuple[str, ...],
     batch: tuple[str, ...],
+    find_batch: bool,
     settings: tuple[str, ...],
     pythons: tuple[str, ...],
     environment: tuple[str, ...],
@@ -62,11 +64,14 @@ def run(
     WORKLOAD is a name (h2h list) or the path of your own YAML file. Ends 0 when all cells are ok, 1 when some are not, 2 when the request
     was wrong.
     """
-    from runner import execute
+    from runner import climb, execute
     from runner.request import Request
 
     if taken_up is not None:
         sys.exit(execute.resume(taken_up))
+    batches = tuple(whole(text, "--batch") for text in words(batch))
+    if find_batch and len(batches) > 1:
+        stop("--find-batch starts from one --batch")
     request = Request(
         workloads=workloads,
         suites=words(suite),
@@ -75,7 +80,8 @@ def run(
         precisions=words(precision),
         executions=words(execution),
         modes=words(mode),
-        batches=tuple(whole(text, "--batch") for text in words(batch)),
+        batches=batches or ((climb.START,) if find_batch else ()),
+        find_batch=find_batch,
         parameters={name: number(text, "--set") for name, text in pairs(settings, "--set").items()},
         checks=not no_check,
         pythons=pairs(pythons, "--python"),

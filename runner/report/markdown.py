@@ -24,10 +24,11 @@ def render(report: Report) -> str:
     """Title, tables by mode, what was not ok, notes, and how it was measured."""
     names = Names(report)
     marks = labels.marks(report)
+    sought = report.header.settings.get("request", {}).get("find_batch") is True
     parts = [_title(report), *warnings(report), *legend(report)]
     for table in report.tables:
         parts += _speed(table, names, marks, _doubt(report))
-        parts += scaling.markdown(HEADINGS[table.mode], table, names, marks)
+        parts += scaling.markdown(HEADINGS[table.mode], table, names, marks, sought=sought)
         parts += _costs(table, names, _doubt(report))
     parts += [*problems(report, names), *notes(report, names), *how_measured(report)]
     return "\n\n".join(parts) + "\n"

@@ -40,8 +40,8 @@ class Family:
     curves: dict[Column, Curve]
 
 
-def families(table: Table) -> list[Family]:
-    """The workloads of a table that were measured at :data:`BATCHES` batches or more."""
+def families(table: Table, least: int = BATCHES) -> list[Family]:
+    """The workloads of a table that were measured at so many batches or more."""
     found: dict[tuple[object, ...], list[CellRow]] = {}
     for cell in table.cells():
         if cell.batch is not None:
@@ -49,7 +49,7 @@ def families(table: Table) -> list[Family]:
     made = []
     for cells in found.values():
         batches = sorted({cell.batch for cell in cells if cell.batch is not None})
-        if len(batches) >= BATCHES and any(cell.samples_per_second is not None for cell in cells):
+        if len(batches) >= least and any(cell.samples_per_second is not None for cell in cells):
             columns = [column for column in table.columns if any(cell.column == column for cell in cells)]
             made.append(Family(cells[0], tuple(batches), {column: curve([c for c in cells if c.column == column]) for column in columns}))
     return made
@@ -86,9 +86,9 @@ def bar(share: float, width: int = WIDTH) -> str:
 # --- as markdown ------------------------------------------------------------------------------------------------------------
 
 
-def markdown(heading: str, table: Table, names: Names, marks: Mapping[str, str]) -> Iterable[str]:
-    """The curves of a table, each under the name of its workload; nothing where there are none."""
-    found = families(table)
+def markdown(heading: str, table: Table, names: Names, marks: Mapping[str, str], *, sought: bool = False) -> Iterable[str]:
+    """The curves of a table, each under the name of its workload; nothing where there are none, but any where the best batch was sought."""
+    found = families(table, 1 if sought else BATCHES)
     if not found:
         return
     yield f"### {heading}: throughput over batch"

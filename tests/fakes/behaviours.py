@@ -482,6 +482,23 @@ class OutOfMemorySession(FakeSession):
         raise MemoryError
 
 
+class FullAbove20Session(FakeSession):
+    """A step takes 4 ms and little more for each sample of the batch, of which there is room for 20."""
+
+    def work(self) -> None:
+        batch = self.job.computation.batch or 1
+        if batch > 20:
+            raise MemoryError
+        time.sleep(0.004 + 1e-5 * batch)
+
+
+class SlowAbove10Session(FakeSession):
+    """A step takes 4 ms up to a batch of 10, and four times as long beyond."""
+
+    def work(self) -> None:
+        time.sleep(0.004 if (self.job.computation.batch or 1) <= 10 else 0.016)
+
+
 class ExceptionSession(FakeSession):
     def work(self) -> None:
         raise ValueError("shapes do not agree\nin a framework's words")
