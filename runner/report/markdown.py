@@ -28,7 +28,7 @@ def render(report: Report) -> str:
     parts = [_title(report), *warnings(report), *legend(report)]
     for table in report.tables:
         parts += _speed(table, names, marks, _doubt(report))
-        parts += scaling.markdown(HEADINGS[table.mode], table, names, marks, sought=sought)
+        parts += scaling.markdown(HEADINGS[table.mode], table, names, marks, _doubt(report), sought=sought)
         parts += _costs(table, names, _doubt(report))
     parts += [*problems(report, names), *notes(report, names), *how_measured(report)]
     return "\n\n".join(parts) + "\n"

@@ -86,12 +86,13 @@ def bar(share: float, width: int = WIDTH) -> str:
 # --- as markdown ------------------------------------------------------------------------------------------------------------
 
 
-def markdown(heading: str, table: Table, names: Names, marks: Mapping[str, str], *, sought: bool = False) -> Iterable[str]:
-    """The curves of a table, each under the name of its workload; nothing where there are none, but any where the best batch was sought."""
+def markdown(heading: str, table: Table, names: Names, marks: Mapping[str, str], doubt: str = "", *, sought: bool = False) -> Iterable[str]:
+    """The curves of a table, each under the name of its workload; nothing where there are none, but any where the best batch was sought.
+    ``doubt`` stands behind the title."""
     found = families(table, 1 if sought else BATCHES)
     if not found:
         return
-    yield f"### {heading}: throughput over batch"
+    yield f"### {heading}: throughput over batch{doubt}"
     for family in found:
         precision = f", {escape(family.first.precision)}" if len({cell.precision for cell in table.cells()}) > 1 else ""
         yield f"{labels.workload(family.first)}{precision}, {escape(family.first.unit)} per second:"

@@ -117,15 +117,15 @@ def only_run(folder: Path) -> Path:
 def test_a_run_reports_the_best_batch_and_leaves_out_of_memory_as_a_row(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(WORKLOAD)
     fakes = [word for name in ("full_above20", "slow_above10") for word in ("--framework", f"{FAKES}:{name}")]
-    done = h2h(tmp_path, *WORDS, *fakes, "--batch", "4")
+    done = h2h(tmp_path, *WORDS, *fakes, "--batch", "8")
     assert done.returncode == 0, done.stderr
     assert "full_above20 cpu eager: best at batch " in done.stdout and "slow_above10 cpu eager: best at batch " in done.stdout
     assert "out of memory" in done.stdout.split("### Training: throughput over batch")[1]
     run = read(only_run(tmp_path) / "run.jsonl")
     by_framework = {climber.framework: tried for climber, tried in climb.climbers(run).items()}
-    assert [by_framework["full_above20"][batch] is None for batch in (4, 8, 16, 32)] == [False, False, False, True]
-    assert climb.best_batch(by_framework["full_above20"]) in (18, 19, 20)
-    assert {4, 8, 16} <= by_framework["slow_above10"].keys() and 32 >= max(by_framework["slow_above10"])
+    assert [by_framework["full_above20"][batch] is None for batch in (8, 16, 32)] == [False, False, True]
+    assert climb.best_batch(by_framework["full_above20"]) in range(14, 21)
+    assert {8, 16} <= by_framework["slow_above10"].keys() and max(by_framework["slow_above10"]) <= 32
     assert climb.best_batch(by_framework["slow_above10"]) in range(8, 14), "sleeps on a busy machine are no exact clock"
     assert h2h(tmp_path, *WORDS, *fakes, "--batch", "4,8").returncode == 2
 
@@ -136,7 +136,7 @@ def rounds_written(folder: Path) -> int:
 
 def test_a_climb_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(WORKLOAD)
-    words = command(*WORDS, "--framework", f"{FAKES}:full_above20", "--batch", "4")
+    words = command(*WORDS, "--framework", f"{FAKES}:full_above20", "--batch", "8")
     environment = {**os.environ, "PYTHONPATH": str(FAKES.parent.parent)}
     process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     deadline = time.monotonic() + 120
@@ -152,4 +152,4 @@ def test_a_climb_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     rounds = [record["cell"] for line in after.splitlines() if (record := json.loads(line))["record"] == "round"]
     assert len(rounds) == len(set(rounds)), "nothing was measured twice"
     ((_, tried),) = climb.climbers(read(only_run(tmp_path) / "run.jsonl")).items()
-    assert tried[32] is None and climb.best_batch(tried) in (18, 19, 20)
+    assert tried[32] is None and climb.best_batch(tried) in range(14, 21)
