@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 
 from frameworks import registry
 from frameworks.contract import to_json
-from runner import __version__, effort, environment, runfile
+from runner import __version__, climb, effort, environment, runfile
 from runner.launch import Limits
 from runner.machine import awake, ceiling, chip, conditions
 from runner.plan import Plan, Settings, estimated_seconds, make_plan
@@ -40,6 +41,8 @@ def dry_run(request: Request) -> str:
     lines = [f"{cell.label()}" for comparison in plan.comparisons for cell in plan.turns(comparison, 0)]
     seconds = estimated_seconds(plan)
     rounds, budget = plan.settings.rounds, plan.settings.budget
+    if request.find_batch:
+        lines += ["then the same with the batch doubled while that is faster, and narrowed down; the first batch alone is:"]
     counts = f"{len(plan.cells)} cells in {len(plan.comparisons)} comparisons, {rounds} rounds, {budget:g} s timed each"
     return "\n".join([*lines, "", *plan.skipped, counts, f"about {max(1, round(seconds / 60))} min, more where a step takes long"])
 
@@ -70,10 +73,12 @@ def resume(path: Path) -> int:
         request = Request.from_json(_tilde(before.header.settings["request"], back=True))
         _look_at_the_machine(request.strict)
         chosen = references(request.frameworks)
-        asked = resolve(request, chosen)
+        asked = resolve(climb.so_far(request, before) if request.find_batch else request, chosen)
         found = probe(chosen, interpreters(request), request.environment, path.parent / LOGS, sys.executable, limits(request))
         _same_place(before.header, found)
         plan = _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
+        if request.find_batch:
+            plan = climb.taken_up(plan, before, request.batches[0])
         _add_changed_cells(file, before, plan)
         done = {cell.id: before.finished(cell.id) for cell in plan.cells}
         failed = [cell.id for cell in plan.cells if before.failed(cell.id)]
@@ -120,6 +125,8 @@ def _carry_out(
         runner = Runner(plan, found, file.append, progress, home / LOGS, limits(request), request.environment, _ceiling)
         try:
             runner.run(done, failed, given_up)
+            if request.find_batch:
+                climb.climb(runner, file, request.batches[0], lambda batch: _plan_at(request, found, batch))
         except KeyboardInterrupt:
             interrupted = True
     file.append(End("interrupted" if interrupted else "complete"))
@@ -131,13 +138,13 @@ def _carry_out(
     if interrupted:
         print(f"Interrupted. To go on: h2h run --resume {home}", file=sys.stderr)
         return 130
-    return 0 if run.all_ok() else 1
+    return 0 if run.all_ok() or (request.find_batch and climb.ended_well(run)) else 1
 
 
 def _settings(request: Request, rounds: int | None, budget: float | None) -> Settings:
     usual = Settings()
     fixed = request.rounds or rounds
-    goal = request.precision_goal or (None if fixed else 100 * effort.PRECISION_GOAL)
+    goal = request.precision_goal or (None if fixed or request.find_batch else 100 * effort.PRECISION_GOAL)
     return Settings(
         rounds=fixed or usual.rounds,
         precision_goal=None if goal is None else goal / 100,
@@ -149,6 +156,12 @@ def _settings(request: Request, rounds: int | None, budget: float | None) -> Set
         checks=request.checks,
         fallback=request.fallback,
     )
+
+
+def _plan_at(request: Request, found: dict[str, Found], batch: int) -> Plan:
+    """The plan of a request with another batch than it says."""
+    asked = resolve(dataclasses.replace(request, batches=(batch,)), list(found))
+    return _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
 
 
 def _plan(cases: Any, found: dict[str, Found], settings: Settings) -> Plan:

@@ -36,6 +36,7 @@ class Request:
     executions: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
     batches: tuple[int, ...] = ()
+    find_batch: bool = False  # climb from the one batch
     parameters: Mapping[str, float] = field(default_factory=dict)
     rounds: int | None = None
     precision_goal: float | None = None  # per cent

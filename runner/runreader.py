@@ -112,6 +112,11 @@ class Run:
     rounds: tuple[Measured, ...]
     end: End | None
 
+    @property
+    def name(self) -> str:
+        """What a person calls it: its folder, or the file where it has another name than in a folder of its own."""
+        return self.path.absolute().parent.name if self.path.name == "run.jsonl" else self.path.name
+
     def finished(self, cell: str) -> dict[int, float | None]:
         """The rounds of a cell that need not be measured again, those with any result but ``interrupted``, with the seconds of a step."""
         return dict(self._finished.get(cell, ()))

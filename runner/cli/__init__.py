@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from runner import __version__
-from runner.cli import library, measure, proof, system
+from runner.cli import library, measure, proof, reports, system
 from runner.cli.options import stop
 
 
@@ -20,7 +20,8 @@ def app() -> None:
 
 for command in (
     measure.run,
-    measure.report,
+    reports.report,
+    reports.compare,
     library.list_,
     library.show,
     library.validate,

@@ -1,4 +1,4 @@
-"""Commands that measure, and those that print what was measured."""
+"""The command that measures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from runner.cli.options import FILE, many, number, pairs, whole, with_format, words
+from runner.cli.options import FILE, many, number, pairs, stop, whole, words
 
 
 @click.command()
@@ -21,6 +21,7 @@ from runner.cli.options import FILE, many, number, pairs, whole, with_format, wo
 @many("--execution", "eager, inductor; graph, eager, xla. [each framework's usual one]")
 @many("--mode", "train, infer. [both]")
 @many("--batch", "Samples a step, several as 1,8,64. [the workload's]")
+@click.option("--find-batch", is_flag=True, help="Double the batch, from --batch or 1, while that is faster, and narrow it down.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of a workload.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Fresh processes of each cell, so many and no more. [by the goal]")
 @click.option(
@@ -55,6 +56,7 @@ def run(
     execution: tuple[str, ...],
     mode: tuple[str, ...],
     batch: tuple[str, ...],
+    find_batch: bool,
     settings: tuple[str, ...],
     pythons: tuple[str, ...],
     environment: tuple[str, ...],
@@ -69,11 +71,14 @@ def run(
     WORKLOAD is a name (h2h list) or the path of your own YAML file; on a Mac, nothing named means --suite mps-vs-metal. Ends 0 when all
     cells are ok, 1 when some are not, 2 when the request was wrong.
     """
-    from runner import execute
+    from runner import climb, execute
     from runner.request import Request, with_usual_suite
 
     if taken_up is not None:
         sys.exit(execute.resume(taken_up))
+    batches = tuple(whole(text, "--batch") for text in words(batch))
+    if find_batch and len(batches) > 1:
+        stop("--find-batch starts from one --batch")
     asked = Request(
         workloads=workloads,
         suites=words(suite),
@@ -82,7 +87,8 @@ def run(
         precisions=words(precision),
         executions=words(execution),
         modes=words(mode),
-        batches=tuple(whole(text, "--batch") for text in words(batch)),
+        batches=batches or ((climb.START,) if find_batch else ()),
+        find_batch=find_batch,
         parameters={name: number(text, "--set") for name, text in pairs(settings, "--set").items()},
         checks=not no_check,
         pythons=pairs(pythons, "--python"),
@@ -96,18 +102,3 @@ def run(
         print(execute.dry_run(request))
     else:
         sys.exit(execute.start(request, into, ["h2h", *sys.argv[1:]]))
-
-
-@click.command()
-@click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
-@with_format
-def report(runs: tuple[Path, ...], format: str) -> None:
-    """Print the table of a finished or interrupted run again; RUN is its folder, the file run.jsonl in it, or a bundle."""
-    from runner import bundle, execute, first_contact, runfile
-    from runner.report import render
-
-    for path in runs:
-        if bundle.is_bundle(path):
-            print(first_contact.report(path, format), end="")
-        else:
-            print(render(runfile.read(execute.result_path(path)), format), end="")

@@ -12,11 +12,11 @@ from runner.report.model import CellRow, Conditions, Problem, Report
 from runner.report.text import code_block, escape
 
 
-def problems(report: Report, names: Names) -> Iterable[str]:
+def problems(report: Report, names: Names, title: str = "Not ok") -> Iterable[str]:
     """``Not ok``: a numbered list, to which the tables refer."""
     if report.problems:
         cells = {cell.cell: cell for cell in report.cells()}
-        yield "### Not ok"
+        yield f"### {title}"
         yield "\n".join(f"{problem.number}. {_problem(problem, report, names, cells)}" for problem in report.problems)
 
 
@@ -39,17 +39,17 @@ def _rounds(rounds: Sequence[int], cell: CellRow, header: Header) -> str:
     return f", round{'s' if len(rounds) > 1 else ''} {', '.join(str(number + 1) for number in rounds)} of {of}"
 
 
-def notes(report: Report, names: Names) -> Iterable[str]:
+def notes(report: Report, names: Names, title: str = "Notes") -> Iterable[str]:
     """``Notes``: each once, with the cells that it is about."""
     if report.notes:
-        yield "### Notes"
+        yield f"### {title}"
         yield "\n".join(
             f"- {note.code.replace('_', ' ').capitalize()}: {_stopped(escape(note.text))} {names.cells(note.cells)}."
             for note in report.notes
         )
 
 
-def how_measured(report: Report) -> Iterable[str]:
+def how_measured(report: Report, title: str = "How it was measured") -> Iterable[str]:
     """Machine, versions, settings, and the command that does it again."""
     header = report.header
     machine = header.machine
@@ -65,20 +65,22 @@ def how_measured(report: Report) -> Iterable[str]:
         said += f"; CPU threads: {', '.join(str(count) for count in sorted(threads))}" if threads else ""
         lines.append(f"{escape(state.title)}: {said}")
     settings = {"seed": header.seed, **header.settings}
-    plain = [f"{name.replace('_', ' ')} {_value(v)}" for name, v in settings.items() if v is not None and not isinstance(v, Mapping)]
+    plain = [
+        f"{name.replace('_', ' ')} {labels.setting(v)}" for name, v in settings.items() if v is not None and not isinstance(v, Mapping)
+    ]
     lines.append(f"headtohead {escape(header.headtohead)}: {escape(', '.join(plain))}")
-    if conditions := list(_conditions(report.conditions)):
+    if conditions := list(seen_conditions(report.conditions)):
         lines.append(f"Conditions: {', '.join(conditions)}")
     lines += [f"{label}: {escape(variables)}" for label, variables in _environment(header) if variables]
     if header.withheld:
         lines.append(f"Variables that were set and withheld: {escape(', '.join(header.withheld))}")
-    yield "### How it was measured"
+    yield f"### {title}"
     yield "\n".join(f"- {line}" for line in lines)
     yield "Reproduce it with:"
     yield code_block(shlex.join(header.command))
 
 
-def _conditions(seen: Conditions) -> Iterable[str]:
+def seen_conditions(seen: Conditions) -> Iterable[str]:
     """What was looked at between rounds, with its range."""
     if seen.load:
         yield f"load average before rounds {numbers.span(seen.load)}"
@@ -101,14 +103,6 @@ def _environment(header: Header) -> Iterable[tuple[str, str]]:
         if isinstance(variables, Mapping):
             title = header.frameworks[name].title if name in header.frameworks else name
             yield f"Environment of {escape(title)}", ", ".join(f"{variable}={value}" for variable, value in variables.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return " ".join(str(item) for item in value)
-    return str(value)
 
 
 def _stopped(text: str) -> str:

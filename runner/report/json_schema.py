@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12) of the JSON report, for programs that read it; made from the classes that the report is made of."""
+"""JSON Schema (draft 2020-12) of what is printed as JSON, for programs that read it; made from the classes that it is made of."""
 
 from __future__ import annotations
 
@@ -6,28 +6,38 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.report.table_json import SCHEMA, Document
-
-PATH = Path(__file__).with_name("report.schema.json")
+HERE = Path(__file__).parent
 
 
-def schema_text() -> str:
-    """The schema as the file :data:`PATH`."""
-    return json.dumps(json_schema(), indent=2) + "\n"
+def published() -> dict[Path, str]:
+    """Every published schema as its file should be."""
+    from runner.compare import tables as comparison
+    from runner.join import tables as joined
+    from runner.report import table_json
+
+    return {
+        HERE / "report.schema.json": _text("headtohead report", table_json.Document, table_json.SCHEMA),
+        HERE.parent / "compare" / "comparison.schema.json": _text("headtohead comparison", comparison.Document, comparison.SCHEMA),
+        HERE.parent / "join" / "joined.schema.json": _text("headtohead joined report", joined.Document, joined.SCHEMA),
+    }
 
 
-def json_schema() -> dict[str, Any]:
-    """The schema. Every key is always there, and there are no others."""
+def _text(title: str, document: type[Any], version: int) -> str:
+    return json.dumps(json_schema(title, document, version), indent=2) + "\n"
+
+
+def json_schema(title: str, document: type[Any], version: int) -> dict[str, Any]:
+    """The schema of a dataclass. Every key is always there, and there are no others."""
     from pydantic import TypeAdapter
 
-    made = TypeAdapter(Document).json_schema(mode="serialization")
+    made = TypeAdapter(document).json_schema(mode="serialization")
     definitions = {name: _closed(definition) for name, definition in made.pop("$defs").items()}
     whole = _closed(made)
-    whole["properties"]["schema"] = {"const": SCHEMA}
+    whole["properties"]["schema"] = {"const": version}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **whole,
-        "title": "headtohead report",
+        "title": title,
         "$defs": definitions,
     }
 

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from frameworks.contract import Status
 from runner.report import numbers
 from runner.report.model import CellRow, Column, Report, Table
 from runner.report.text import escape
+from runner.statistics import Verdict
 
 MODES = {"train": "training", "infer": "inference"}
+
+
+class Work(Protocol):
+    """A row, or whatever else names a workload with its variant."""
+
+    @property
+    def workload(self) -> str: ...
+    @property
+    def variant(self) -> Mapping[str, Any]: ...
+
+
+class Speed(Protocol):
+    """What :func:`throughput` needs of a cell."""
+
+    @property
+    def cell(self) -> str: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def samples_per_second(self) -> float | None: ...
+    @property
+    def samples_per_second_low(self) -> float | None: ...
+    @property
+    def samples_per_second_high(self) -> float | None: ...
 
 
 class Names:
@@ -24,7 +51,7 @@ class Names:
         return escape(f"{self._title(column)} {column.device} {column.execution}")
 
     def ratio(self, table: Table, column: Column) -> str:
-        """``TensorFlow ÷ PyTorch``, with device and execution where the frameworks' names are not enough."""
+        """``TensorFlow ÷ PyTorch``, with device and execution where the frameworks' names are not enough; ``PyTorch mps ÷ cpu``."""
         schemes: tuple[Callable[[Column], str], ...] = (
             lambda c: self._title(c),
             lambda c: f"{self._title(c)} {c.execution}",
@@ -34,7 +61,9 @@ class Names:
         for name in schemes:
             if len({name(each) for each in table.columns}) == len(table.columns):
                 break
-        return escape(f"{name(column)} ÷ {name(table.columns[0])}")
+        to = table.references[column]
+        same = f"{self._title(column)} " if column.framework == to.framework else ""
+        return escape(f"{name(column)} ÷ {name(to).removeprefix(same)}")
 
     def cells(self, ids: Sequence[str]) -> str:
         """Cells in words: a column's name alone where it is about all of the column, otherwise the column and its rows."""
@@ -61,7 +90,7 @@ class Names:
         return self._titles.get(column.framework, column.framework)
 
 
-def workload(cell: CellRow) -> str:
+def workload(cell: Work) -> str:
     """The workload with its variant: ``gpt2 sequence=128``."""
     return escape(" ".join([cell.workload, *(f"{name}={value}" for name, value in cell.variant.items())]))
 
@@ -69,3 +98,40 @@ def workload(cell: CellRow) -> str:
 def status(word: Status | None) -> str:
     """A status as people read it: ``not installed``; ``n/a`` for none."""
     return numbers.MISSING if word is None else word.replace("_", " ")
+
+
+def throughput(cell: Speed | None, marks: Mapping[str, str]) -> str:
+    """``12,000 ±1 %``, or the status where there is no number, with the cell's mark behind it."""
+    if cell is None:
+        return numbers.MISSING
+    if cell.samples_per_second is None:
+        return status(cell.status if cell.status != "ok" else None) + marks.get(cell.cell, "")
+    low, high = cell.samples_per_second_low, cell.samples_per_second_high
+    around = "" if low is None or high is None else f" ±{numbers.percent(math.sqrt(high / low) - 1)}"
+    return numbers.significant(cell.samples_per_second) + around + marks.get(cell.cell, "")
+
+
+def marks(report: Report, prefix: str = "") -> dict[str, str]:
+    """The numbers of a cell's problems as they stand behind its number: `` (1, 3)``."""
+    found: dict[str, list[str]] = {}
+    for problem in report.problems:
+        for cell in problem.rounds:
+            found.setdefault(cell, []).append(f"{prefix}{problem.number}")
+    return {cell: f" ({', '.join(numbers)})" for cell, numbers in found.items()}
+
+
+def judged(ratio: float | None, low: float | None, high: float | None, verdict: Verdict | None) -> str:
+    """``0.80 [0.76, 0.84] slower``; without an interval where there is none."""
+    if ratio is None:
+        return numbers.MISSING
+    interval = "" if low is None else f" [{numbers.ratio(low)}, {numbers.ratio(high)}]"
+    return f"{numbers.ratio(ratio)}{interval} {verdict}"
+
+
+def setting(value: object) -> str:
+    """A setting as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return " ".join(str(item) for item in value)
+    return str(value)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from runner.grid import grid
-from runner.report import labels, numbers
+from runner.report import labels, numbers, scaling
 from runner.report.details import how_measured, notes, problems
 from runner.report.labels import Names
 from runner.report.model import CellRow, Report, Table
 from runner.report.text import escape
-from runner.statistics import VERDICT_ROUNDS, Verdict
+from runner.statistics import VERDICT_ROUNDS
 
 HEADINGS = {"train": "Training", "infer": "Inference"}
 VERIFIED = "Verified: so many training steps or outputs were held against a golden curve in float64, with this relative error."
@@ -24,21 +23,32 @@ Field = tuple[str, str, Callable[[CellRow], str]]  # header, alignment, text
 def render(report: Report) -> str:
     """Title, tables by mode, what was not ok, notes, and how it was measured."""
     names = Names(report)
-    marks = _marks(report)
-    parts = [_title(report)]
-    if report.header.machine.translated:
-        parts.append("**Python ran under Rosetta, so these are the speeds of an emulated x86 processor. Remedy: install an arm64 Python.**")
-    if not report.complete:
-        parts.append("**The run was interrupted or is still going on: what is missing is listed under “Not ok”.**")
-    parts += _legend(report)
+    marks = labels.marks(report)
+    sought = report.header.settings.get("request", {}).get("find_batch") is True
+    parts = [_title(report), *warnings(report), *legend(report)]
     for table in report.tables:
         doubt = _doubt(report)
-        parts += [*_speed(table, names, marks, doubt), *_costs(table, names, doubt), *_work(table, names, doubt)]
+        parts += _speed(table, names, marks, doubt)
+        parts += scaling.markdown(HEADINGS[table.mode], table, names, marks, doubt, sought=sought)
+        parts += [*_costs(table, names, doubt), *_work(table, names, doubt)]
     parts += [*problems(report, names), *notes(report, names), *how_measured(report)]
     return "\n\n".join(parts) + "\n"
 
 
+def warnings(report: Report) -> Iterable[str]:
+    """What forbids to take any of the figures as they stand."""
+    if report.header.machine.translated:
+        yield "**Python ran under Rosetta, so these are the speeds of an emulated x86 processor. Remedy: install an arm64 Python.**"
+    if not report.complete:
+        yield "**The run was interrupted or is still going on: what is missing is listed under “Not ok”.**"
+
+
 def _title(report: Report) -> str:
+    return f"## headtohead, {date(report.header.started)}: {machine_line(report)}"
+
+
+def machine_line(report: Report) -> str:
+    """The machine with its system, and with its GPU where that was used."""
     machine = report.header.machine
     used = any(cell.device != "cpu" and cell.rounds for cell in report.cells())
     facts = [
@@ -48,10 +58,10 @@ def _title(report: Report) -> str:
         machine.system,
         *([machine.gpu] if machine.gpu and used else []),
     ]
-    return f"## headtohead, {date(report.header.started)}: {', '.join(escape(fact) for fact in facts)}"
+    return ", ".join(escape(fact) for fact in facts)
 
 
-def _legend(report: Report) -> Iterable[str]:
+def legend(report: Report) -> Iterable[str]:
     """What the figures and words of the tables mean, as far as they have any."""
     cells = report.cells()
     margin = numbers.percent(report.threshold)
@@ -74,15 +84,6 @@ def date(started: str) -> str:
         return f"{datetime.fromisoformat(started):%Y-%m-%d}"
     except ValueError:
         return escape(started)
-
-
-def _marks(report: Report) -> dict[str, str]:
-    """The numbers of a cell's problems as they stand behind its number: `` (1, 3)``."""
-    found: dict[str, list[str]] = {}
-    for problem in report.problems:
-        for cell in problem.rounds:
-            found.setdefault(cell, []).append(str(problem.number))
-    return {cell: f" ({', '.join(numbers)})" for cell, numbers in found.items()}
 
 
 # --- tables -------------------------------------------------------------------------------------------------------------
@@ -108,7 +109,7 @@ def _speed(table: Table, names: Names, marks: dict[str, str], doubt: str) -> Ite
         line = [text(next(iter(row.values()))) for _, _, text in fields]
         for column in table.columns:
             cell = row.get(column)
-            line += [_throughput(cell, marks), *([_ratio(cell)] if column in compared else [])]
+            line += [labels.throughput(cell, marks), *([_ratio(cell)] if column in compared else [])]
         rows.append(line)
     yield grid(headers, rows, [side for _, side, _ in fields] + ["right"] * (len(headers) - len(fields)))
     if said := _constants(table, marks):
@@ -117,31 +118,13 @@ def _speed(table: Table, names: Names, marks: dict[str, str], doubt: str) -> Ite
         yield "\n".join(
             f"- Geometric mean of {names.ratio(table, mean.column)}"
             + (f" in {escape(mean.precision)}" if len(_precisions(table)) > 1 else "")
-            + f": **{_judged(mean.ratio, mean.ratio_low, mean.ratio_high, mean.verdict)}** over {mean.finished} of {mean.of} rows"
+            + f": **{labels.judged(mean.ratio, mean.ratio_low, mean.ratio_high, mean.verdict)}** over {mean.finished} of {mean.of} rows"
             for mean in table.means
         )
 
 
-def _throughput(cell: CellRow | None, marks: dict[str, str]) -> str:
-    if cell is None:
-        return numbers.MISSING
-    if cell.samples_per_second is None:
-        return labels.status(cell.status if cell.status != "ok" else None) + marks.get(cell.cell, "")
-    low, high = cell.samples_per_second_low, cell.samples_per_second_high
-    around = "" if low is None or high is None else f" ±{numbers.percent(math.sqrt(high / low) - 1)}"
-    return numbers.significant(cell.samples_per_second) + around + marks.get(cell.cell, "")
-
-
 def _ratio(cell: CellRow | None) -> str:
-    if cell is None or cell.ratio is None:
-        return numbers.MISSING
-    return _judged(cell.ratio, cell.ratio_low, cell.ratio_high, cell.verdict)
-
-
-def _judged(ratio: float, low: float | None, high: float | None, verdict: Verdict | None) -> str:
-    """``0.80 [0.76, 0.84] slower``; without an interval where there is none."""
-    interval = "" if low is None else f" [{numbers.ratio(low)}, {numbers.ratio(high)}]"
-    return f"{numbers.ratio(ratio)}{interval} {verdict}"
+    return numbers.MISSING if cell is None else labels.judged(cell.ratio, cell.ratio_low, cell.ratio_high, cell.verdict)
 
 
 def _costs(table: Table, names: Names, doubt: str) -> Iterable[str]:

@@ -146,10 +146,12 @@ class Mean:
 
 @dataclass(frozen=True)
 class Table:
-    """The cells of one mode: rows of rivals by column; a column may lack in a row."""
+    """The cells of one mode: rows of rivals by column; a column may lack in a row. ``references`` holds, by column, what its
+    ratio is to."""
 
     mode: str
     columns: tuple[Column, ...]
+    references: dict[Column, Column]
     rows: tuple[dict[Column, CellRow], ...]
     means: tuple[Mean, ...]
 

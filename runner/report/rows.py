@@ -13,6 +13,7 @@ from runner.machine import ceiling
 from runner.plan import PASSES
 from runner.precision import comparable
 from runner.records import Cell, Header
+from runner.report import reference
 from runner.report.model import CellRow, Column, Conditions, Mean, Problem, Report, RowKey, Table
 from runner.report.notes import cell_notes
 from runner.runreader import Measured, Run
@@ -22,8 +23,9 @@ MODES = ("train", "infer")
 _RESUME = "take the run up with --resume"
 
 
-def report(run: Run) -> Report:
-    """Derive the report of a run; nothing but the run decides it."""
+def report(run: Run, against: Sequence[str] = ()) -> Report:
+    """Derive the report of a run, with ratios to what ``against`` names (:func:`runner.report.reference.references`); nothing else
+    decides it."""
     rounds: dict[str, list[Measured]] = {cell.id: [] for cell in run.header.cells}
     for measured in sorted(run.rounds, key=lambda measured: measured.round):
         rounds[measured.cell].append(measured)
@@ -37,7 +39,9 @@ def report(run: Run) -> Report:
     rows = [_row(cell, rounds[cell.id], failures[cell.id], run.header.machine.chip) for cell in cells]
     level = statistics.CONFIDENCE if run.header.settings.get("precision_goal") is None else statistics.ADDED_CONFIDENCE
     tables = tuple(
-        _table(mode, [row for row in rows if row.mode == mode], rounds, level) for mode in MODES if any(r.mode == mode for r in rows)
+        _table(mode, [row for row in rows if row.mode == mode], rounds, level, against)
+        for mode in MODES
+        if any(r.mode == mode for r in rows)
     )
     return Report(
         header=run.header,
@@ -186,26 +190,31 @@ def _highest(values: Iterable[int | None]) -> int | None:
 # --- tables -------------------------------------------------------------------------------------------------------------
 
 
-def _table(mode: str, cells: Sequence[CellRow], rounds: dict[str, list[Measured]], level: float) -> Table:
+def _table(mode: str, cells: Sequence[CellRow], rounds: dict[str, list[Measured]], level: float, against: Sequence[str]) -> Table:
     columns = tuple(dict.fromkeys(cell.column for cell in cells))
+    references = reference.references(columns, against)
     grouped: dict[tuple[RowKey, int], dict[Column, CellRow]] = {}
     for cell in cells:
         repeat = 0
         while cell.column in grouped.setdefault((cell.key, repeat), {}):
             repeat += 1  # differs in something that no column shows; a row of its own rather than none
         grouped[cell.key, repeat][cell.column] = cell
-    rows = tuple(_compared(columns, row, rounds, level) for row in grouped.values())
-    return Table(mode, columns, rows, tuple(_means(mode, columns, rows, level)))
+    rows = tuple(_compared(columns, references, row, rounds, level) for row in grouped.values())
+    return Table(mode, columns, references, rows, tuple(_means(mode, references, rows, level)))
 
 
 def _compared(
-    columns: Sequence[Column], row: dict[Column, CellRow], rounds: dict[str, list[Measured]], level: float
+    columns: Sequence[Column],
+    references: Mapping[Column, Column],
+    row: dict[Column, CellRow],
+    rounds: dict[str, list[Measured]],
+    level: float,
 ) -> dict[Column, CellRow]:
-    """The cells of a row in the order of the columns, each but the first with its ratio to the first, unless they were measured at
-    different precisions."""
+    """The cells of a row in the order of the columns, each with its ratio to its reference, unless they were measured at different
+    precisions."""
     ordered = {column: row[column] for column in columns if column in row}
-    first = row.get(columns[0])
-    for column in columns[1:]:
+    for column, to in references.items():
+        first = row.get(to)
         if first is None or column not in row or not comparable(first.measured_precision, row[column].measured_precision):
             continue
         sides = _times(rounds[first.cell]), _times(rounds[row[column].cell])
@@ -229,18 +238,19 @@ def _times(rounds: Iterable[Measured]) -> dict[int, float]:
     return {m.round: m.seconds_per_step for m in rounds if m.ok and m.seconds_per_step is not None}
 
 
-def _means(mode: str, columns: Sequence[Column], rows: Sequence[dict[Column, CellRow]], level: float) -> Iterable[Mean]:
+def _means(mode: str, references: Mapping[Column, Column], rows: Sequence[dict[Column, CellRow]], level: float) -> Iterable[Mean]:
     by_precision: dict[str, list[dict[Column, CellRow]]] = {}
     for row in rows:
         by_precision.setdefault(next(iter(row.values())).precision, []).append(row)
     for precision, some in by_precision.items():
-        for column in columns[1:]:
-            mean = statistics.geometric_mean([_ratio(row[column]) if column in row else None for row in some], level)
+        for column, to in references.items():
+            mean = statistics.geometric_mean([ratio_of(row[column]) if column in row else None for row in some], level)
             if mean.value is not None and mean.finished > 1:
-                yield Mean(mode, precision, column, columns[0], mean.value, mean.low, mean.high, mean.verdict, mean.finished, mean.of)
+                yield Mean(mode, precision, column, to, mean.value, mean.low, mean.high, mean.verdict, mean.finished, mean.of)
 
 
-def _ratio(cell: CellRow) -> Ratio | None:
+def ratio_of(cell: CellRow) -> Ratio | None:
+    """The ratio of a cell to its reference, as statistics take it; None where it has none."""
     if cell.ratio is None or cell.ratio_rounds is None or cell.verdict is None:
         return None
     return Ratio(cell.ratio, cell.ratio_low, cell.ratio_high, cell.ratio_rounds, cell.ratio_error, cell.verdict)

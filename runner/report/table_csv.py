@@ -11,7 +11,7 @@ from typing import Any
 from runner.report.model import CellRow, Report
 from runner.report.text import one_line
 
-NAMES = tuple(field.name for field in dataclasses.fields(CellRow))
+NAMES = tuple(each.name for each in dataclasses.fields(CellRow))
 
 
 def render(report: Report) -> str:
@@ -19,11 +19,12 @@ def render(report: Report) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(NAMES)
-    writer.writerows([_field(getattr(cell, name)) for name in NAMES] for cell in report.cells())
+    writer.writerows([field(getattr(cell, name)) for name in NAMES] for cell in report.cells())
     return text.getvalue()
 
 
-def _field(value: Any) -> str:
+def field(value: Any) -> str:
+    """A JSON value as one field; empty for none."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -45,6 +45,8 @@ BEHAVIOURS = (
     "unsupported",
     "fallback",
     "out_of_memory",
+    "full_above20",
+    "slow_above10",
     "exception",
     "too_fast",
     "recompiles",

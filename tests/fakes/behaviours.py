@@ -482,6 +482,23 @@ class OutOfMemorySession(FakeSession):
         raise MemoryError
 
 
+class FullAbove20Session(FakeSession):
+    """A step takes 20 ms whatever the batch, of which there is room for 20."""
+
+    def work(self) -> None:
+        batch = self.job.computation.batch or 1
+        if batch > 20:
+            raise MemoryError
+        time.sleep(0.02)
+
+
+class SlowAbove10Session(FakeSession):
+    """A step takes 20 ms up to a batch of 10, and with the square of the batch beyond: 10 is the best."""
+
+    def work(self) -> None:
+        time.sleep(0.02 * max(1.0, (self.job.computation.batch or 1) / 10) ** 2)
+
+
 class ExceptionSession(FakeSession):
     def work(self) -> None:
         raise ValueError("shapes do not agree\nin a framework's words")

@@ -1,4 +1,4 @@
-"""Writes the recorded run that the golden reports are made from; run as a script, it writes both anew, and the report's JSON Schema.
+"""Writes the recorded run that the golden reports are made from; run as a script, it writes both anew, and the JSON Schemas.
 
 ``python -m tests.report.recorded`` is how ``recorded.jsonl`` and ``golden/`` change, so that a change of layout shows in review.
 """
@@ -208,7 +208,8 @@ def main() -> None:
     from runner.runfile import read
 
     FILE.write_text("".join(json.dumps(record.to_json(), allow_nan=False) + "\n" for record in records()))
-    json_schema.PATH.write_text(json_schema.schema_text())
+    for path, text in json_schema.published().items():
+        path.write_text(text)
     GOLDEN.mkdir(exist_ok=True)
     for format in FORMATS:
         (GOLDEN / f"report.{SUFFIXES[format]}").write_text(render(read(FILE), format))

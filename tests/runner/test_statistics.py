@@ -140,6 +140,80 @@ def test_a_verdict_may_ask_for_more_than_the_interval() -> None:
     assert (plain.low, plain.high) == (careful.low, careful.high)
 
 
+positive = st.lists(st.floats(0.1, 10), min_size=2, max_size=9, unique=True)
+
+
+@given(positive, positive)
+def test_the_ratio_of_unpaired_rounds_is_the_test_of_welch_in_scipy(first: list[float], other: list[float]) -> None:
+    logs = [[math.log(value) for value in side] for side in (first, other)]
+    expected = scipy.stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.95)
+    found = statistics.unpaired_ratio(first, other)
+    assert found is not None and found.low is not None and found.high is not None and found.freedom is not None
+    assert math.log(found.value) == pytest.approx(math.fsum(logs[0]) / len(first) - math.fsum(logs[1]) / len(other), abs=1e-9)
+    assert found.rounds - 1 <= found.freedom <= len(first) + len(other) - 2 + 1e-6
+    assert (math.log(found.low), math.log(found.high)) == pytest.approx((expected.low, expected.high), rel=1e-6, abs=1e-9)
+
+
+def test_unpaired_rounds_by_hand() -> None:
+    # Logarithms 0, ln 2, ln 4 on both sides, the other halved: error ln 2 sqrt(2/3), 4 degrees, t(0.975, 4) = 2.77645
+    found = statistics.unpaired_ratio([1.0, 2.0, 4.0], [0.5, 1.0, 2.0])
+    half = 2.77645 * math.log(2) * math.sqrt(2 / 3)
+    assert found is not None
+    assert (found.value, found.low, found.high) == pytest.approx((2.0, 2 * math.exp(-half), 2 * math.exp(half)), rel=1e-5)
+    assert (found.rounds, found.freedom, found.verdict) == (3, pytest.approx(4.0), "unclear")
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "verdict"),
+    [
+        ([1.0] * 3, [0.95] * 3, "faster"),
+        ([1.0] * 3, [1.05] * 3, "slower"),
+        ([1.0] * 3, [1.01] * 3, "same"),
+        ([1.0] * 3, [1.05] * 2, "unclear"),
+        ([1.0, 1.3, 0.8], [1.05] * 3, "unclear"),
+    ],
+)
+def test_verdict_of_unpaired_rounds(first: list[float], other: list[float], verdict: str) -> None:
+    found = statistics.unpaired_ratio(first, other)
+    assert found is not None and found.verdict == verdict
+
+
+def test_the_threshold_of_a_verdict_can_be_chosen() -> None:
+    first, other = [1.0, 1.001, 1.0], [1.05, 1.051, 1.05]
+    for threshold, verdict in ((0.02, "slower"), (0.10, "same")):
+        found = statistics.unpaired_ratio(first, other, threshold=threshold)
+        assert found is not None and found.verdict == verdict
+        assert statistics.geometric_mean([found, found], threshold=threshold).verdict == verdict
+
+
+def test_an_unpaired_side_of_one_round_has_no_interval_and_one_of_none_no_ratio() -> None:
+    assert statistics.unpaired_ratio([2.0, 2.0, 2.0], [1.0]) == Ratio(pytest.approx(2.0), None, None, 1, None, "unclear")
+    assert statistics.unpaired_ratio([2.0], []) is None
+    assert statistics.unpaired_ratio([], [2.0]) is None
+
+
+@pytest.mark.parametrize(("rounds", "share"), [((3, 3), 0.93), ((6, 6), 0.93), ((3, 8), 0.92)])
+def test_intervals_of_unpaired_rounds_hold_the_truth_about_as_often_as_they_say(rounds: tuple[int, int], share: float) -> None:
+    draw, held, wrong, times = random.Random(7), 0, 0, 2000
+    for _ in range(times):
+        # One side is four times as noisy as the other: at 3 against 8 a pooled variance would hold the truth in 75 of 100
+        first, other = ([math.exp(draw.gauss(0, noise)) for _ in range(n)] for n, noise in zip(rounds, (0.08, 0.02), strict=True))
+        found = statistics.unpaired_ratio(first, other)
+        assert found is not None and found.low is not None and found.high is not None
+        held += found.low <= 1 <= found.high
+        wrong += found.verdict in ("faster", "slower")
+    assert held / times >= share
+    assert wrong / times <= 0.05
+
+
+def test_a_geometric_mean_uses_the_degrees_of_freedom_of_its_ratios() -> None:
+    # Two rows of equal errors e and 4 degrees each: error e / sqrt 2 with 8 degrees, t(0.975, 8) = 2.306
+    found = statistics.unpaired_ratio([1.0, 2.0, 4.0], [0.5, 1.0, 2.0])
+    mean = statistics.geometric_mean([found, found])
+    half = 2.3060 * math.log(2) * math.sqrt(2 / 3) / math.sqrt(2)
+    assert (mean.value, mean.high) == pytest.approx((2.0, 2 * math.exp(half)), rel=1e-4)
+
+
 def test_geometric_mean_counts_what_is_missing() -> None:
     mean = statistics.geometric_mean([ratio_of(2.0), None, ratio_of(8.0)])
     assert mean == Aggregate(pytest.approx(4.0), None, None, "unclear", 2, 3)
