@@ -57,7 +57,7 @@ def prepare(request: Request, logs: Path) -> tuple[Plan, dict[str, Found]]:
     """The plan of a request, and what each framework answered when it was asked for its devices."""
     chosen = references(request.frameworks)
     asked = resolve(request, chosen)
-    found = probe(chosen, _pythons(request), request.environment, logs, sys.executable, limits(request))
+    found = probe(chosen, absolute(request.pythons), request.environment, logs, sys.executable, limits(request))
     return _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget)), found
 
 
@@ -69,7 +69,7 @@ def resume(path: Path) -> int:
         request = Request.from_json(_tilde(before.header.settings["request"], back=True))
         chosen = references(request.frameworks)
         asked = resolve(request, chosen)
-        found = probe(chosen, _pythons(request), request.environment, path.parent / LOGS, sys.executable, limits(request))
+        found = probe(chosen, absolute(request.pythons), request.environment, path.parent / LOGS, sys.executable, limits(request))
         _same_place(before.header, found)
         plan = _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
         _add_changed_cells(file, before, plan)
@@ -152,8 +152,9 @@ def _plan(cases: Any, found: dict[str, Found], settings: Settings) -> Plan:
     return plan
 
 
-def _pythons(request: Request) -> dict[str, str]:
-    return {name: str(Path(path).expanduser().absolute()) for name, path in request.pythons.items()}
+def absolute(pythons: Mapping[str, str]) -> dict[str, str]:
+    """Interpreters by framework as a child that starts in another folder must be told of them."""
+    return {name: str(Path(path).expanduser().absolute()) for name, path in pythons.items()}
 
 
 def limits(request: Request) -> Limits:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from runner.grid import grid
+from runner.grid import table
 from runner.spec import catalog
 
 
 def listing(what: str, format: str) -> str:
     """The list of ``workloads``, ``frameworks``, ``suites`` or ``eras`` in one of the table formats."""
     makers = {"workloads": _workloads, "frameworks": _frameworks, "suites": _suites, "eras": _eras}
-    return _table(makers[what](), format)
+    return table(makers[what](), format)
 
 
 def _workloads() -> list[dict[str, str]]:
@@ -58,20 +58,3 @@ def _frameworks() -> list[dict[str, str]]:
             }
         )
     return rows
-
-
-def _table(rows: list[dict[str, str]], format: str) -> str:
-    if format == "json":
-        import json
-
-        return json.dumps(rows, indent=2)
-    if format == "csv":
-        import csv
-        import io
-
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue().rstrip("\n")
-    return grid(list(rows[0]), [list(row.values()) for row in rows])
