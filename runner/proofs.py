@@ -66,7 +66,7 @@ class Proofs:
         Nothing where the child is over meanwhile: its result is there, and how it ended is told with it.
         """
         cell = contestant.cell
-        key = (cell.framework, cell.device, cell.precision, cell.execution, order)
+        key = (cell.served, cell.device, cell.precision, cell.execution, order)
         if key not in self._answers:
             assert contestant.child is not None
             try:

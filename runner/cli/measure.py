@@ -31,6 +31,7 @@ from runner.cli.options import FILE, many, number, pairs, whole, with_format, wo
 @click.option("--no-check", is_flag=True, help="Leave out the proof that it is the same work.")
 @click.option("--allow-fallback", "fallback", is_flag=True, help="Let operators that the GPU lacks run on the CPU; rows name them.")
 @click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="Another interpreter for a framework.")
+@many("--era", "Pinned versions, side by side where several are named: h2h list eras. [what is installed]")
 @click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable for the children.")
 @click.option("--start-limit", type=float, default=180.0, show_default=True, help="Seconds for a framework's import.")
 @click.option("--silence-limit", type=float, default=600.0, show_default=True, help="Seconds without a sign of life.")
@@ -50,6 +51,7 @@ def run(
     batch: tuple[str, ...],
     settings: tuple[str, ...],
     pythons: tuple[str, ...],
+    era: tuple[str, ...],
     environment: tuple[str, ...],
     no_check: bool,
     into: Path,
@@ -79,6 +81,7 @@ def run(
         parameters={name: number(text, "--set") for name, text in pairs(settings, "--set").items()},
         checks=not no_check,
         pythons=pairs(pythons, "--python"),
+        eras=tuple(dict.fromkeys(words(era))),
         environment=pairs(environment, "--env"),
         **same,
     )

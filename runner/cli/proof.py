@@ -18,6 +18,7 @@ from runner.cli.options import many, pairs, with_format, words
 @many("--execution", "eager, inductor; graph, eager, xla. [each framework's usual one]")
 @many("--mode", "train, infer. [both]")
 @click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="Another interpreter for a framework.")
+@many("--era", "Pinned versions, several side by side: h2h list eras. [what is installed]")
 @click.option("--write", is_flag=True, help="Compute the golden curves anew, of the library where no WORKLOAD is named.")
 @with_format
 def check(
@@ -29,6 +30,7 @@ def check(
     execution: tuple[str, ...],
     mode: tuple[str, ...],
     pythons: tuple[str, ...],
+    era: tuple[str, ...],
     write: bool,
     format: str,
 ) -> None:
@@ -51,6 +53,7 @@ def check(
         executions=words(execution),
         modes=words(mode),
         pythons=pairs(pythons, "--python"),
+        eras=tuple(dict.fromkeys(words(era))),
     )
     sys.exit(gate.run(request, everything, format))
 

@@ -18,6 +18,7 @@ class Column(NamedTuple):
     framework: str
     device: str
     execution: str
+    era: str = ""
 
 
 class RowKey(NamedTuple):
@@ -60,6 +61,7 @@ class CellRow:
     parameters: int
     not_trained: int
     operations: int
+    era: str
     status: Status
     reason: str
     remedy: str
@@ -105,7 +107,7 @@ class CellRow:
 
     @property
     def column(self) -> Column:
-        return Column(self.framework, self.device, self.execution)
+        return Column(self.framework, self.device, self.execution, self.era)
 
     @property
     def key(self) -> RowKey:
