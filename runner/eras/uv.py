@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 
 from runner.errors import UserError
@@ -88,8 +87,3 @@ def explained(said: Sequence[str]) -> UvError:
     start = next((number for number, line in enumerate(said) if re.match(r"\s*(error|×)", line)), max(len(said) - 1, 0))
     words = " ".join(re.sub(r"^[\s│╰├─▶×]+", "", line) for line in said[start:])
     return UvError(f"uv says: {' '.join(words.split())[:600] or 'nothing'}")
-
-
-def shown(line: str) -> None:
-    """Pass a line of progress on to the person who waits."""
-    print(f"  {line}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import stat
@@ -12,11 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from runner.eras import environments, interpreters, uv
+from runner.cli import app
+from runner.eras import environments, interpreters, overview, uv
 from runner.eras.environments import Environment, create, remove, serving
 from runner.eras.overview import verified
 from runner.errors import UserError
+from runner.spec import catalog
 from runner.spec import era as era_module
 from runner.spec.era import load_era
 from runner.spec.lock import heading, lock_path
@@ -300,6 +304,45 @@ def test_a_framework_that_an_era_has_not(make: Callable[..., Environment]) -> No
 )
 def test_what_uv_says_in_words(said: list[str], message: str) -> None:
     assert str(uv.explained(said)).startswith(message)
+
+
+# --- commands -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_commands(tmp_path: Path, make: Callable[..., Environment], monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = make()
+    monkeypatch.setattr(catalog, "all_eras", lambda: [environment.era.path])
+    monkeypatch.setattr(overview, "this_platform", lambda: PLATFORM)
+
+    def h2h(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["env", *words], catch_exceptions=False)
+        return done.exit_code, done.stdout
+
+    def state() -> str:
+        (row,) = json.loads(h2h("list", "--format", "json")[1])
+        assert row | {"era": "then", "framework": "pytorch", "versions": "torch 1.12.1", "Python": HERE} == row
+        return str(row["state"])
+
+    assert state() == "not made"
+    assert h2h("verify", "then") == (1, "PyTorch of then: not made; h2h env create then --framework pytorch\n")
+    assert h2h("create", "then") == (0, f"PyTorch of then: made in {environment.home}\n")
+    assert h2h("create", "then", "--framework", "pytorch") == (0, f"PyTorch of then: is there, in {environment.home}\n")
+    assert state() == "made"
+    assert h2h("verify", "then") == (0, "PyTorch of then: all 2 packages are as its lock says\n")
+    rename(environment.home / "lib" / f"python{HERE}" / "site-packages" / "torch-1.12.1.dist-info", "torch", "1.13.0")
+    assert state() == "differs: torch is 1.13.0, not 1.12.1"
+    assert h2h("verify", "then")[0] == 1
+    assert h2h("remove", "then") == (0, f"PyTorch of then: removed from {environment.place}\n")
+    assert h2h("remove", "then") == (0, "PyTorch of then: there was none\n")
+
+
+def test_the_python_at_hand_may_have_the_versions(make: Callable[..., Environment], monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = make()
+    monkeypatch.setattr(environments.importlib.metadata, "version", {"torch": "1.12.1+cpu"}.__getitem__)
+    assert serving(environment) == (sys.executable, "")
+    assert verified(environment) == ("PyTorch of then: not made, but this Python has its versions", True)
+    monkeypatch.setattr(environments.importlib.metadata, "version", {"torch": "1.12.0"}.__getitem__)
+    assert serving(environment) == (None, "PyTorch of then is not installed")
 
 
 # --- interpreters -----------------------------------------------------------------------------------------------------------
