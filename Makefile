@@ -4,7 +4,7 @@ BIN := .venv/bin
 H2H := $(BIN)/h2h
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint golden bench lock clean
+.PHONY: help demo test test-all lint golden bench lock locks clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,9 +29,11 @@ golden: .venv/installed  ## the golden curves of the library anew, after a workl
 bench: .venv/installed  ## what the suite itself costs, against loops written by hand
 	$(BIN)/python tests/bench/overhead.py
 
-lock: .venv/installed  ## pin the newest versions that pyproject.toml allows
-	$(BIN)/python -m pip install -q uv
+lock: .venv/installed  ## pin the newest versions that pyproject.toml allows (then make locks, since the era current keeps to them)
 	$(BIN)/uv pip compile --universal --all-extras --upgrade --no-annotate --no-header --python-version 3.10 pyproject.toml -o frameworks/eras/current.txt
+
+locks: .venv/installed  ## the locks of all eras anew, from frameworks/eras/*.yaml
+	$(BIN)/python -m runner.eras.make_locks
 
 clean:  ## remove the environment and what tools leave behind
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

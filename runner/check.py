@@ -71,17 +71,17 @@ def check(request: Request) -> list[Checked]:
         plan, found = execute.prepare(request, logs)
         for cell in plan.cells:
             what = cell.case.golden["computation"] if cell.case.golden else cell.case.digest
-            key = (cell.case.workload, what, cell.mode, cell.precision, cell.framework, cell.device, cell.execution)
+            key = (cell.case.workload, what, cell.mode, cell.precision, cell.served, cell.device, cell.execution)
             if key not in results:
                 say(cell.label())
                 private = Path(folder) / cell.id
-                results[key] = _ask(cell, found[cell.framework], private, logs, request, execute.limits(request))
+                results[key] = _ask(cell, found[cell.served], private, logs, request, execute.limits(request))
     return list(results.values())
 
 
 def _ask(cell: Cell, found: Found, private: Path, logs: Path, request: Request, limits: Limits) -> Checked:
     name = case_label(dataclasses.replace(cell.case, computation=dataclasses.replace(cell.case.computation, batch=None)))
-    base = Checked(name, cell.mode, cell.precision, found.facts.title, cell.device, cell.execution, "ok")
+    base = Checked(name, cell.mode, cell.precision, cell.title, cell.device, cell.execution, "ok")
     if cell.case.golden is None:
         reason = "there is no golden curve of this computation"
         return dataclasses.replace(base, status="unverified", reason=reason, remedy="h2h check --write makes one")

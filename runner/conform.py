@@ -52,19 +52,20 @@ def conform(
     device: str,
     precisions: Sequence[str],
     executions: Sequence[str],
-    python: str,
+    pythons: Mapping[str, str],
     extra: Mapping[str, str] | None = None,
     *,
     brief: bool = False,
 ) -> list[Conformance]:
-    """Ask every adapter in every precision, one after the other; with ``brief`` only the first case of each layer. ``extra`` are variables
-    for the children."""
+    """Ask every adapter in every precision, one after the other; with ``brief`` only the first case of each layer. ``pythons`` maps names
+    of frameworks to interpreters, if not this one; ``extra`` are variables for the children."""
     results = []
     for precision in precisions:
         for reference in references:
             facts = registry.framework(reference)
             backend = device if device != "gpu" else next((name for name in facts.devices if name != "cpu"), "gpu")
             for execution in [name for name in executions if name in facts.executions] or facts.executions[:1]:
+                python = pythons.get(facts.name, sys.executable)
                 results.append(_ask(reference, backend, precision, execution, python, extra or {}, brief))
     return results
 
@@ -166,8 +167,10 @@ def _error(finding: Mapping[str, Any]) -> str:
     return f"error {finding['error']:.2e}, allowed {finding['tolerance']:.0e}."
 
 
-def run(frameworks: Sequence[str], device: str, precisions: Sequence[str], executions: Sequence[str], format: str) -> int:
+def run(
+    frameworks: Sequence[str], device: str, precisions: Sequence[str], executions: Sequence[str], pythons: Mapping[str, str], format: str
+) -> int:
     """Carry out ``h2h conform`` and print; 0 when all adapters pass."""
-    results = conform(frameworks, device, precisions, executions, sys.executable)
+    results = conform(frameworks, device, precisions, executions, pythons)
     print(render(results, format))
     return 0 if all(result.passed for result in results) else 1

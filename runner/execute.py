@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from runner.machine import awake, ceiling, chip, conditions
 from runner.plan import Plan, Settings, estimated_seconds, make_plan
 from runner.probe import Found, probe
 from runner.progress import watch
-from runner.records import Cells, End, Header
+from runner.records import Cells, End, Header, named
 from runner.report import render
 from runner.request import Request, RequestError, references, resolve
 from runner.run import Runner
@@ -30,8 +30,9 @@ MEMORY_SHARE = 0.9  # of the machine that a child may hold where no limit is giv
 
 def plan_only(request: Request) -> Plan:
     """What would run, without starting anything: devices are taken as asked for, the CPU where nothing was said."""
-    facts = {name: registry.framework(name) for name in references(request.frameworks)}
-    asked = resolve(request, list(facts))
+    chosen = references(request.frameworks)
+    facts = {named(name, era): registry.framework(name) for era in request.eras or ("",) for name in chosen}
+    asked = resolve(request, chosen)
     return make_plan(asked.cases, facts, {}, _settings(request, asked.rounds, asked.budget))
 
 
@@ -61,7 +62,7 @@ def prepare(request: Request, logs: Path) -> tuple[Plan, dict[str, Found]]:
     """The plan of a request, and what each framework answered when it was asked for its devices."""
     chosen = references(request.frameworks)
     asked = resolve(request, chosen)
-    found = probe(chosen, interpreters(request), request.environment, logs, sys.executable, limits(request))
+    found = _found(request, chosen, logs)
     return _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget)), found
 
 
@@ -74,7 +75,7 @@ def resume(path: Path) -> int:
         _look_at_the_machine(request.strict)
         chosen = references(request.frameworks)
         asked = resolve(climb.so_far(request, before) if request.find_batch else request, chosen)
-        found = probe(chosen, interpreters(request), request.environment, path.parent / LOGS, sys.executable, limits(request))
+        found = _found(request, chosen, path.parent / LOGS)
         _same_place(before.header, found)
         plan = _plan(asked.cases, found, _settings(request, asked.rounds, asked.budget))
         if request.find_batch:
@@ -177,8 +178,21 @@ def _plan(cases: Any, found: dict[str, Found], settings: Settings) -> Plan:
     return plan
 
 
-def interpreters(request: Request) -> dict[str, str]:
-    return {name: str(Path(path).expanduser().absolute()) for name, path in request.pythons.items()}
+def _found(request: Request, chosen: Sequence[str], logs: Path) -> dict[str, Found]:
+    """What each framework answered when it was asked for its devices, in each era where some were named."""
+    pythons = absolute(request.pythons)
+    if not request.eras:
+        return probe(chosen, pythons, request.environment, logs, sys.executable, limits(request))
+    if pythons:
+        raise RequestError("--era says which interpreter serves each framework, and so does --python: leave one of them away")
+    from runner.eras import contestants
+
+    return contestants.probe(chosen, request.eras, request.environment, logs, limits(request))
+
+
+def absolute(pythons: Mapping[str, str]) -> dict[str, str]:
+    """Interpreters by framework as a child that starts in another folder must be told of them."""
+    return {name: str(Path(path).expanduser().absolute()) for name, path in pythons.items()}
 
 
 def limits(request: Request) -> Limits:
@@ -197,7 +211,7 @@ def _header(request: Request, plan: Plan, found: dict[str, Found], command: list
         seed=plan.settings.seed,
         settings={**to_json(plan.settings), "request": _tilde(to_json(request))},
         machine=chip.describe(),
-        frameworks={framework.facts.name: framework.state() for framework in found.values()},
+        frameworks={named(framework.facts.name, framework.era): framework.state() for framework in found.values()},
         environment={
             name: value
             for framework in found.values()
@@ -225,7 +239,7 @@ def _tilde(value: Any, *, back: bool = False) -> Any:
 def _same_place(header: Header, found: dict[str, Found]) -> None:
     """Refuse to go on with other versions or on another machine: the rounds would not belong together."""
     for framework in found.values():
-        state = header.frameworks.get(framework.facts.name)
+        state = header.frameworks.get(named(framework.facts.name, framework.era))
         before: Mapping[str, str] = state.versions if state else {}
         changed = [
             f"{key} was {before.get(key, 'missing')}, is {framework.versions.get(key, 'missing')}"

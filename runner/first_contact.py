@@ -57,7 +57,7 @@ def run(options: Options) -> int:
     )
     _say("doctor")
     setup = gather(
-        references(options.frameworks), execute.interpreters(request), options.environment, options.into, execute.limits(request)
+        references(options.frameworks), execute.absolute(request.pythons), options.environment, options.into, execute.limits(request)
     )
     findings = examine(setup)
     text = show.markdown(setup, findings)
@@ -87,7 +87,9 @@ def _conformance(setup: Setup, options: Options) -> list[conform.Conformance]:
         found = setup.found[registry.framework(reference).name]
         if found.failure is None:
             _say(f"conformance of {found.facts.title}")
-            results += conform.conform([reference], found.gpu or "cpu", ("float32",), (), found.python, options.environment, brief=True)
+            results += conform.conform(
+                [reference], found.gpu or "cpu", ("float32",), (), {found.facts.name: found.python}, options.environment, brief=True
+            )
     return results
 
 

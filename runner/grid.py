@@ -1,8 +1,8 @@
-"""Markdown tables as narrow as they can be, the same from every command."""
+"""Tables of texts, the same from every command; markdown ones as narrow as they can be."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def grid(headers: Sequence[str], rows: Sequence[Sequence[str]], sides: Sequence[str] | None = None) -> str:
@@ -13,3 +13,21 @@ def grid(headers: Sequence[str], rows: Sequence[Sequence[str]], sides: Sequence[
     return tabulate.tabulate(
         rows, headers=list(headers), tablefmt="pipe", colalign=tuple(sides or ["left"] * len(headers)), disable_numparse=True
     )
+
+
+def table(rows: Sequence[Mapping[str, str]], format: str) -> str:
+    """Rows with the same keys as markdown, JSON or CSV."""
+    if format == "json":
+        import json
+
+        return json.dumps(rows, indent=2)
+    if format == "csv":
+        import csv
+        import io
+
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue().rstrip("\n")
+    return grid(list(rows[0]), [list(row.values()) for row in rows])

@@ -1,15 +1,15 @@
-"""What can be run, as text: workloads, frameworks, suites. Works with no framework installed."""
+"""What can be run, as text: workloads, frameworks, suites, eras. Works with no framework installed."""
 
 from __future__ import annotations
 
-from runner.grid import grid
+from runner.grid import table
 from runner.spec import catalog
 
 
 def listing(what: str, format: str) -> str:
-    """The list of ``workloads``, ``frameworks`` or ``suites`` in one of the table formats."""
-    makers = {"workloads": _workloads, "frameworks": _frameworks, "suites": _suites}
-    return _table(makers[what](), format)
+    """The list of ``workloads``, ``frameworks``, ``suites`` or ``eras`` in one of the table formats."""
+    makers = {"workloads": _workloads, "frameworks": _frameworks, "suites": _suites, "eras": _eras}
+    return table(makers[what](), format)
 
 
 def _workloads() -> list[dict[str, str]]:
@@ -19,6 +19,23 @@ def _workloads() -> list[dict[str, str]]:
 
 def _suites() -> list[dict[str, str]]:
     return [{"suite": summary.name, "title": summary.title} for summary in catalog.summaries(catalog.all_suites())]
+
+
+def _eras() -> list[dict[str, str]]:
+    """What each era pins, on the platform at hand where eras have it and otherwise on the first that they have."""
+    from frameworks import registry
+    from runner.spec.era import PLATFORMS, load_era, this_platform
+
+    platform = this_platform() or next(iter(PLATFORMS))
+    rows = []
+    for path in catalog.all_eras():
+        era = load_era(path)
+        pinned = {
+            registry.framework(name).title: ", ".join(f"{package} {version}" for package, version in era.versions(name, platform).items())
+            for name in registry.BUILT_IN
+        }
+        rows.append({"era": era.name, "title": era.title, "Python": era.python, **pinned})
+    return rows
 
 
 def _frameworks() -> list[dict[str, str]]:
@@ -41,20 +58,3 @@ def _frameworks() -> list[dict[str, str]]:
             }
         )
     return rows
-
-
-def _table(rows: list[dict[str, str]], format: str) -> str:
-    if format == "json":
-        import json
-
-        return json.dumps(rows, indent=2)
-    if format == "csv":
-        import csv
-        import io
-
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue().rstrip("\n")
-    return grid(list(rows[0]), [list(row.values()) for row in rows])

@@ -32,13 +32,19 @@ class Case:
 @dataclass(frozen=True)
 class Choice:
     """Along which lines the cases are multiplied. ``devices`` empty: decided from what was found; ``executions`` empty: each
-    framework's own default. ``frameworks`` are references."""
+    framework's own default. ``frameworks`` are references, ``eras`` names; one that is empty stands for what is installed."""
 
     frameworks: tuple[str, ...]
     modes: tuple[str, ...] = ("train", "infer")
     devices: tuple[str, ...] = ()
     precisions: tuple[str, ...] = ("float32",)
     executions: tuple[str, ...] = ()
+    eras: tuple[str, ...] = ("",)
+
+    @property
+    def contestants(self) -> tuple[tuple[str, str], ...]:
+        """Each framework of each era, era by era."""
+        return tuple((reference, era) for era in self.eras for reference in self.frameworks)
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,12 @@ class Cell:
     precision: str
     execution: str
     job: Job
+    era: str = ""
+
+    @property
+    def served(self) -> str:
+        """The name of what serves it, among all that was found."""
+        return records.named(self.framework, self.era)
 
     @property
     def operations_per_step(self) -> int:
@@ -104,12 +116,13 @@ class Cell:
             parameters=trainable,
             not_trained=computation.parameter_count() - trainable,
             operations=computation.operations(),
+            era=self.era,
         )
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rivals of one table row: they differ in framework, device or execution only."""
+    """The rivals of one table row: they differ in framework, era, device or execution only."""
 
     id: str
     cells: tuple[Cell, ...]
@@ -142,13 +155,15 @@ def case_label(case: Case) -> str:
 def make_plan(cases: Sequence[tuple[Case, Choice]], facts: Mapping[str, Framework], gpus: Mapping[str, str], settings: Settings) -> Plan:
     """All cells of a request.
 
-    ``facts`` holds each framework by reference; ``gpus`` the GPU's backend (``mps``, ``metal``, ``cuda``) of each framework where one
-    was found. Without a choice of device, all run on the GPU if every framework has one and on the CPU otherwise.
+    ``facts`` holds each framework by reference and era (:func:`runner.records.named`); ``gpus`` likewise the GPU's backend (``mps``,
+    ``metal``, ``cuda``) where one was found. Without a choice of device, all run on the GPU if every framework has one and on the CPU
+    otherwise.
     """
     comparisons: dict[str, list[Cell]] = {}
     skipped: list[str] = []
     for case, choice in cases:
-        devices = choice.devices or (("gpu",) if gpus and all(name in gpus for name in choice.frameworks) else ("cpu",))
+        names = [records.named(*contestant) for contestant in choice.contestants]
+        devices = choice.devices or (("gpu",) if gpus and all(name in gpus for name in names) else ("cpu",))
         for mode in choice.modes:
             if mode not in case.modes:
                 skipped.append(f"{case.workload} has no mode {mode}")
@@ -172,13 +187,13 @@ def _rivals(
     settings: Settings,
 ) -> Iterable[Cell]:
     for device in devices:
-        for reference in choice.frameworks:
-            framework = facts[reference]
-            backend = _backend(device, framework, gpus.get(reference))
+        for reference, era in choice.contestants:
+            framework = facts[records.named(reference, era)]
+            backend = _backend(device, framework, gpus.get(records.named(reference, era)))
             if backend is None:
                 continue
             for execution in _executions(choice, framework):
-                yield _cell(case, mode, precision, reference, framework, backend, execution, settings)
+                yield _cell(case, mode, precision, reference, era, framework, backend, execution, settings)
 
 
 def _executions(choice: Choice, framework: Framework) -> tuple[str, ...]:
@@ -196,7 +211,15 @@ def _backend(device: str, framework: Framework, found: str | None) -> str | None
 
 
 def _cell(
-    case: Case, mode: str, precision: str, reference: str, framework: Framework, device: str, execution: str, settings: Settings
+    case: Case,
+    mode: str,
+    precision: str,
+    reference: str,
+    era: str,
+    framework: Framework,
+    device: str,
+    execution: str,
+    settings: Settings,
 ) -> Cell:
     job = Job(
         framework=reference,
@@ -226,8 +249,9 @@ def _cell(
         "fallback": settings.fallback,
     }
     comparison = digest(identity)
-    rival = {**identity, "framework": framework.name, "device": device, "execution": execution}
-    return Cell(digest(rival), comparison, case, mode, reference, framework.title, framework.name, device, precision, execution, job)
+    rival = {**identity, "framework": framework.name, "device": device, "execution": execution, **({"era": era} if era else {})}
+    title = records.named(framework.title, era)
+    return Cell(digest(rival), comparison, case, mode, reference, title, framework.name, device, precision, execution, job, era)
 
 
 def digest(value: Any) -> str:

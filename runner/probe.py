@@ -11,7 +11,7 @@ from frameworks import registry
 from frameworks.contract import CellFailure, Framework
 from runner import environment
 from runner.launch import Child, Limits
-from runner.records import FrameworkState
+from runner.records import FrameworkState, named
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Found:
     versions: Mapping[str, str] = field(default_factory=dict)
     devices: Mapping[str, str] = field(default_factory=dict)
     failure: CellFailure | None = None
+    era: str = ""
 
     @property
     def gpu(self) -> str | None:
@@ -33,7 +34,7 @@ class Found:
         """As the run file's header holds it."""
         failure = self.failure
         return FrameworkState(
-            title=self.facts.title,
+            title=named(self.facts.title, self.era),
             status=failure.status if failure else "ok",
             reason=failure.reason if failure else "",
             remedy=failure.remedy if failure else "",

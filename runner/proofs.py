@@ -68,7 +68,7 @@ class Proofs:
     def _answer(self, contestant: Contestant, order: str, answer: str) -> Mapping[str, Any]:
         """What the child finds, once in a run for its framework, device, precision and execution."""
         cell = contestant.cell
-        key = (cell.framework, cell.device, cell.precision, cell.execution, order)
+        key = (cell.served, cell.device, cell.precision, cell.execution, order)
         if key not in self._answers:
             found = self._ask(contestant, order, answer)
             if not found:

@@ -66,7 +66,7 @@ class Cell:
     """One number of a table. Rivals share ``comparison``; ``computation`` is the digest of what is computed.
 
     ``parameters`` counts what training changes, ``not_trained`` running statistics, ``operations`` those of one sample's forward pass
-    (of the call without a batch).
+    (of the call without a batch). ``era`` is empty where the cell is of the installed framework and no era was named.
     """
 
     id: str
@@ -84,12 +84,13 @@ class Cell:
     parameters: int
     not_trained: int
     operations: int
+    era: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Header(Record):
-    """The first line: all that was known before the first round. ``environment`` holds the variables that differ from the
-    default, of all children (``{"VARIABLE": "value"}``) or by framework (``{"pytorch": {"VARIABLE": "value"}}``);
+    """The first line: all that was known before the first round. ``frameworks`` go by :func:`named`; ``environment`` holds the variables
+    that differ from the default, of all children (``{"VARIABLE": "value"}``) or by framework (``{"pytorch": {"VARIABLE": "value"}}``);
     ``withheld`` names those of the user's that no child was given."""
 
     record: ClassVar[str] = "header"
@@ -221,6 +222,11 @@ class End(Record):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> End:
         return cls(**_known(cls, data))
+
+
+def named(framework: str, era: str) -> str:
+    """What a framework of an era goes by where frameworks are told apart by name, as in a header: ``pytorch 2022-05``."""
+    return f"{framework} {era}" if era else framework
 
 
 def _make(kind: type[T], data: Mapping[str, Any]) -> T:

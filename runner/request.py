@@ -49,6 +49,7 @@ class Request:
     fallback: bool = False
     strict: bool = False  # refuse to measure on a machine in no state for it
     pythons: Mapping[str, str] = field(default_factory=dict)
+    eras: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     start_limit: float = 180.0
     silence_limit: float = 600.0
@@ -82,6 +83,8 @@ def resolve(request: Request, frameworks: Sequence[str]) -> Asked:
     check_words("device", request.devices)
     check_words("precision", request.precisions)
     check_words("mode", request.modes)
+    for name in request.eras:
+        catalog.find_era(name)
     suites = [load_suite(catalog.find_suite(name)) for name in request.suites]
     if not request.workloads and not suites:
         raise RequestError("say what to run: a workload (h2h list workloads), a path to your own file, or --suite NAME (h2h list suites)")
@@ -118,6 +121,7 @@ def _of_suite(suite: Suite, request: Request, frameworks: Sequence[str]) -> list
             devices=request.devices or tuple(entry.devices),
             precisions=request.precisions or tuple(entry.precisions) or ("float32",),
             executions=request.executions or tuple(entry.executions),
+            eras=chosen.eras,
         )
         workload = load_workload(catalog.find(entry.workload, beside=suite.path))
         cases += _multiply(workload, request, choice, batches=tuple(entry.batch), parameters=entry.parameters)
@@ -131,6 +135,7 @@ def _choice(request: Request, frameworks: Sequence[str]) -> Choice:
         devices=request.devices,
         precisions=request.precisions or ("float32",),
         executions=request.executions,
+        eras=request.eras or ("",),
     )
 
 

@@ -106,7 +106,7 @@ class Runner:
     def _round(self, comparison: Comparison, cells: list[Cell], number: int, given_up: bool) -> None:
         contestants = [self._contestant(cell, number, position) for position, cell in enumerate(cells)]
         for contestant in contestants:
-            contestant.failure = foreseen(contestant.cell, self.found[contestant.cell.framework]) or (GIVEN_UP if given_up else None)
+            contestant.failure = foreseen(contestant.cell, self.found[contestant.cell.served]) or (GIVEN_UP if given_up else None)
             if contestant.failure is not None:
                 self._record(contestant)
         startable = [contestant for contestant in contestants if contestant.failure is None]
@@ -142,7 +142,7 @@ class Runner:
                 continue
             cell = contestant.cell
             folder = private / f"{contestant.position}-{cell.id}"
-            contestant.start(_job(cell, contestant.round), self.found[cell.framework], folder, self.limits, self.extra_environment)
+            contestant.start(_job(cell, contestant.round), self.found[cell.served], folder, self.limits, self.extra_environment)
             if ready and contestant.failure is not None and contestant.failure.status == "out_of_memory":
                 self._crowded.add(comparison.id)
                 contestant.again()

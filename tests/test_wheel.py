@@ -39,8 +39,8 @@ def test_the_wheel_holds_the_library_and_nothing_of_the_workshop(wheel: Path) ->
     tops = {name.partition("/")[0] for name in names}
     assert {"runner", "frameworks", "workloads"} <= tops
     assert not any("__pycache__" in name or name.startswith(("tests/", "reports/")) for name in names)
-    checkout = {str(path.relative_to(ROOT)) for path in (ROOT / "workloads").rglob("*.yaml")}
-    assert checkout <= set(names)
+    library = [*(ROOT / "workloads").rglob("*.yaml"), *(ROOT / "frameworks" / "eras").rglob("*.*")]
+    assert {str(path.relative_to(ROOT)) for path in library} <= set(names)
 
 
 def test_what_needs_no_framework_works_without_one(installed: Path, tmp_path: Path) -> None:

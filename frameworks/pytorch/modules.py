@@ -165,8 +165,11 @@ class Unembedding(nn.Module):
 class Attention(nn.Module):
     """Self-attention over ``[batch, n, c]`` with four projections and ``scaled_dot_product_attention``.
 
-    ``grouped`` says that the latter takes fewer key heads than query heads itself; otherwise they are repeated.
+    ``grouped`` says that the latter takes fewer key heads than query heads itself; otherwise they are repeated. Before 2.0, which brought
+    it, the products and the softmax are written out, as one did then.
     """
+
+    mask: Tensor | None
 
     def __init__(
         self,
@@ -190,6 +193,9 @@ class Attention(nn.Module):
         self.value = nn.Linear(units, kv_heads * head_units, bias)
         self.output = nn.Linear(heads * head_units, units, bias)
         self.rotary = None if rotary is None else Rotary(length, head_units, rotary)
+        self.fused = hasattr(F, "scaled_dot_product_attention")
+        later = torch.full((length, length), -float("inf")).triu(1) if causal and not self.fused else None
+        self.register_buffer("mask", later, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         batch, length, _ = x.shape
@@ -199,13 +205,16 @@ class Attention(nn.Module):
         if self.rotary is not None:
             query, key = self.rotary(query), self.rotary(key)
         dropout = self.dropout if self.training else 0.0
-        if self.kv_heads == self.heads:
-            joined = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=self.causal)
-        elif self.grouped:
-            joined = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=self.causal, enable_gqa=True)
-        else:
+        if self.kv_heads != self.heads and not self.grouped:
             key = key.repeat_interleave(self.heads // self.kv_heads, 1)
             value = value.repeat_interleave(self.heads // self.kv_heads, 1)
+        if not self.fused:
+            scores = torch.matmul(query * self.head_units**-0.5, key.transpose(-2, -1))
+            scores = scores if self.mask is None else scores + self.mask
+            joined = torch.matmul(F.dropout(scores.softmax(-1), dropout), value)
+        elif self.kv_heads != self.heads and self.grouped:
+            joined = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=self.causal, enable_gqa=True)
+        else:
             joined = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=self.causal)
         return self.output(joined.transpose(1, 2).reshape(batch, length, self.heads * self.head_units))
 

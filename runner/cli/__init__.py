@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from runner import __version__
-from runner.cli import library, measure, proof, reports, system
+from runner.cli import environment, library, measure, proof, reports, system
 from runner.cli.options import stop
 
 
@@ -32,6 +32,7 @@ for command in (
     system.doctor,
     system.selftest,
     system.bundle,
+    environment.env,
 ):
     app.add_command(command)
 

@@ -1,4 +1,4 @@
-"""Commands about workloads and suites: list, show, validate, write."""
+"""Commands about workloads, suites and eras: list, show, validate, write."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from runner.cli.options import FILE, number, pairs, stop, with_format
 
 
 @click.command(name="list")
-@click.argument("what", type=click.Choice(["workloads", "frameworks", "suites"]), default="workloads")
+@click.argument("what", type=click.Choice(["workloads", "frameworks", "suites", "eras"]), default="workloads")
 @with_format
 def list_(what: str, format: str) -> None:
-    """List the workloads, frameworks or suites that can be run."""
+    """List the workloads, frameworks, suites or eras that can be run."""
     from runner.listing import listing
 
     print(listing(what, format))
@@ -40,7 +40,7 @@ def show(workload: str, batch: int | None, settings: tuple[str, ...], format: st
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
 def validate(files: tuple[Path, ...]) -> None:
-    """Check workload or suite files, or folders of them; all errors at once, each with its place. Ends 2 when there is one."""
+    """Check files of workloads, suites or eras, or folders of them; all errors at once, each with its place. Ends 2 when there is one."""
     from runner.spec import validate as checker
 
     checked, problems = checker.validate(files)

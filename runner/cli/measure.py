@@ -39,6 +39,7 @@ from runner.cli.options import FILE, many, number, pairs, stop, whole, words
 @click.option("--allow-fallback", "fallback", is_flag=True, help="Let operators that the GPU lacks run on the CPU; rows name them.")
 @click.option("--strict", is_flag=True, help="Refuse to start on battery, in low-power mode, hot, or beside other load.")
 @click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="Another interpreter for a framework.")
+@many("--era", "Pinned versions, side by side where several are named: h2h list eras. [what is installed]")
 @click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable for the children.")
 @click.option("--start-limit", type=float, default=180.0, show_default=True, help="Seconds for a framework's import.")
 @click.option("--silence-limit", type=float, default=600.0, show_default=True, help="Seconds without a sign of life.")
@@ -59,6 +60,7 @@ def run(
     find_batch: bool,
     settings: tuple[str, ...],
     pythons: tuple[str, ...],
+    era: tuple[str, ...],
     environment: tuple[str, ...],
     no_check: bool,
     into: Path,
@@ -92,6 +94,7 @@ def run(
         parameters={name: number(text, "--set") for name, text in pairs(settings, "--set").items()},
         checks=not no_check,
         pythons=pairs(pythons, "--python"),
+        eras=tuple(dict.fromkeys(words(era))),
         environment=pairs(environment, "--env"),
         **same,
     )

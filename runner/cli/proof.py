@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from runner.cli.options import many, with_format, words
+from runner.cli.options import many, pairs, with_format, words
 
 
 @click.command()
@@ -17,6 +17,8 @@ from runner.cli.options import many, with_format, words
 @many("--precision", "float32, bfloat16, mixed_float16, ... [float32]")
 @many("--execution", "eager, inductor; graph, eager, xla. [each framework's usual one]")
 @many("--mode", "train, infer. [both]")
+@click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="Another interpreter for a framework.")
+@many("--era", "Pinned versions, several side by side: h2h list eras. [what is installed]")
 @click.option("--write", is_flag=True, help="Compute the golden curves anew, of the library where no WORKLOAD is named.")
 @with_format
 def check(
@@ -27,6 +29,8 @@ def check(
     precision: tuple[str, ...],
     execution: tuple[str, ...],
     mode: tuple[str, ...],
+    pythons: tuple[str, ...],
+    era: tuple[str, ...],
     write: bool,
     format: str,
 ) -> None:
@@ -48,6 +52,8 @@ def check(
         precisions=words(precision),
         executions=words(execution),
         modes=words(mode),
+        pythons=pairs(pythons, "--python"),
+        eras=tuple(dict.fromkeys(words(era))),
     )
     sys.exit(gate.run(request, everything, format))
 
@@ -57,15 +63,25 @@ def check(
 @click.option("--device", default="cpu", show_default=True, help="cpu, gpu, or the GPU's backend.")
 @many("--precision", "float64, float32, bfloat16, ... [float64 and float32]")
 @many("--execution", "eager, inductor; graph, eager, xla. [each framework's usual one]")
+@click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="Another interpreter for a framework.")
 @with_format
-def conform(frameworks: tuple[str, ...], device: str, precision: tuple[str, ...], execution: tuple[str, ...], format: str) -> None:
+def conform(
+    frameworks: tuple[str, ...],
+    device: str,
+    precision: tuple[str, ...],
+    execution: tuple[str, ...],
+    pythons: tuple[str, ...],
+    format: str,
+) -> None:
     """Hold adapters against an independent reference, layer by layer: values, gradients, updates. Ends 1 when one fails.
 
     FRAMEWORK is a name (h2h list frameworks) or the folder of your own adapter.
     """
     from runner import conform as suite
+    from runner.execute import absolute
     from runner.request import check_words, references
 
     check_words("device", [device])
     check_words("precision", words(precision))
-    sys.exit(suite.run(references(frameworks), device, words(precision) or ("float64", "float32"), words(execution), format))
+    interpreters = absolute(pairs(pythons, "--python"))
+    sys.exit(suite.run(references(frameworks), device, words(precision) or ("float64", "float32"), words(execution), interpreters, format))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from runner.records import Header
+from runner.records import Header, named
 from runner.report import labels, numbers
 from runner.report.labels import Names
 from runner.report.model import CellRow, Conditions, Problem, Report
@@ -60,7 +60,7 @@ def how_measured(report: Report, title: str = "How it was measured") -> Iterable
     ]
     for name, state in header.frameworks.items():
         versions = ", ".join(f"{package} {version}" for package, version in state.versions.items())
-        threads = {cell.threads for cell in cells if cell.framework == name and cell.threads is not None}
+        threads = {cell.threads for cell in cells if named(cell.framework, cell.era) == name and cell.threads is not None}
         said = escape(versions) if state.status == "ok" else f"{labels.status(state.status)}"
         said += f"; CPU threads: {', '.join(str(count) for count in sorted(threads))}" if threads else ""
         lines.append(f"{escape(state.title)}: {said}")

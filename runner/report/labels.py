@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from frameworks.contract import Status
+from runner.records import named
 from runner.report import numbers
 from runner.report.model import CellRow, Column, Report, Table
 from runner.report.text import escape
@@ -87,7 +88,8 @@ class Names:
         return f"{workload(cell)} ({', '.join([*facts, MODES[cell.mode]])})"
 
     def _title(self, column: Column) -> str:
-        return self._titles.get(column.framework, column.framework)
+        name = named(column.framework, column.era)
+        return self._titles.get(name, name)
 
 
 def workload(cell: Work) -> str:

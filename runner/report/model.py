@@ -18,6 +18,7 @@ class Column(NamedTuple):
     framework: str
     device: str
     execution: str
+    era: str = ""
 
 
 class RowKey(NamedTuple):
@@ -63,6 +64,7 @@ class CellRow:
     parameters: int
     not_trained: int
     operations: int
+    era: str
     status: Status
     reason: str
     remedy: str
@@ -121,7 +123,7 @@ class CellRow:
 
     @property
     def column(self) -> Column:
-        return Column(self.framework, self.device, self.execution)
+        return Column(self.framework, self.device, self.execution, self.era)
 
     @property
     def key(self) -> RowKey:

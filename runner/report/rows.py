@@ -12,7 +12,7 @@ from runner import statistics, steadiness
 from runner.machine import ceiling
 from runner.plan import PASSES
 from runner.precision import comparable
-from runner.records import Cell, Header
+from runner.records import Cell, Header, named
 from runner.report import reference
 from runner.report.model import CellRow, Column, Conditions, Mean, Problem, Report, RowKey, Table
 from runner.report.notes import cell_notes
@@ -90,7 +90,7 @@ def _failures(cell: Cell, rounds: Sequence[Measured], begun: Sequence[int], head
     failures += [_Failure(number, "interrupted", "the round was begun and has no result", _RESUME) for number in sorted(begun)]
     if rounds or failures:
         return failures
-    state = header.frameworks.get(cell.framework)
+    state = header.frameworks.get(named(cell.framework, cell.era))
     if state is not None and state.status != "ok":
         return [_Failure(None, state.status, state.reason, state.remedy)]
     return [_Failure(None, "interrupted", "the turn of this cell never came", _RESUME)]

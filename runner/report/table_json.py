@@ -28,6 +28,8 @@ class MeanRow:
     to_framework: str
     to_device: str
     to_execution: str
+    era: str
+    to_era: str
     ratio: float
     ratio_low: float | None
     ratio_high: float | None

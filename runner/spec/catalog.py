@@ -1,4 +1,4 @@
-"""Where workloads and suites are found: the library that comes along, further folders, and plain paths. No schema is loaded here."""
+"""Where workloads, suites and eras are found: the library that comes along, further folders, and plain paths. No schema is loaded here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import frameworks
 import runner
 from runner.spec.loader import head
 from runner.spec.problems import Problem, SpecError, did_you_mean
@@ -39,6 +40,16 @@ def all_suites() -> list[Path]:
     return sorted((library() / SUITES).glob("*.yaml"))
 
 
+def eras_folder() -> Path:
+    """The folder of the era files that come along, with their locks."""
+    return Path(frameworks.__file__).resolve().parent / "eras"
+
+
+def all_eras() -> list[Path]:
+    """The era files that come along, in the order of time: by the day after which they take nothing, those without one last."""
+    return sorted(eras_folder().glob("*.yaml"), key=lambda path: (head(path, ("until",)).get("until", "later"), path.stem))
+
+
 def summaries(paths: Iterable[Path]) -> list[Summary]:
     """Name and title of each file, read without checking the rest; a file without a name goes by its own."""
     found = []
@@ -62,6 +73,11 @@ def find(name: Path | str, folders: Iterable[Path] = (), *, beside: Path | None 
 def find_suite(name: Path | str) -> Path:
     """The file of a suite: a path, or a name in the library. Raises :class:`SpecError`."""
     return _find(name, all_suites(), "suite")
+
+
+def find_era(name: Path | str) -> Path:
+    """The file of an era: a path, or a name among those that come along. Raises :class:`SpecError`."""
+    return _find(name, all_eras(), "era")
 
 
 def is_path(name: Path | str) -> bool:

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from runner.spec import catalog
+from runner.spec.era import read_era
 from runner.spec.loader import load
+from runner.spec.lock import check_locks
 from runner.spec.problems import Problem, SpecError
 from runner.spec.suite import read_suite
 from runner.spec.workload import read_workload
@@ -15,7 +17,8 @@ from runner.spec.workload import read_workload
 def validate(paths: Iterable[Path | str]) -> tuple[int, list[Problem]]:
     """How many files were checked, and their problems in the order of the files.
 
-    A path is a workload file, a suite file, or a folder of them; never raises for what a file holds or for one that is not there.
+    A path is the file of a workload, a suite or an era, or a folder of them; never raises for what a file holds or for one that is not
+    there.
     """
     checked, problems = 0, list[Problem]()
     for path in map(Path, paths):
@@ -32,9 +35,15 @@ def validate(paths: Iterable[Path | str]) -> tuple[int, list[Problem]]:
 
 
 def check_file(path: Path) -> None:
-    """Checks a workload or, where the top level has `cells`, a suite. Raises :class:`SpecError`."""
+    """Checks a workload or, where the top level has `cells`, a suite, where it has `frameworks`, an era with its locks.
+
+    Raises :class:`SpecError`.
+    """
     tree = load(path)
     if "cells" in tree.values:
         read_suite(tree, path)
+    elif "frameworks" in tree.values:
+        if problems := check_locks(read_era(tree, path)):
+            raise SpecError(problems)
     else:
         read_workload(tree, path)
