@@ -48,14 +48,14 @@ def dry_run(request: Request) -> str:
     return "\n".join([*lines, "", *plan.skipped, counts, f"about {max(1, round(seconds / 60))} min, more where a step takes long"])
 
 
-def start(request: Request, folder: Path, command: list[str]) -> int:
-    """Run a request from its beginning, with its results in a new folder below ``folder``; the exit status."""
+def start(request: Request, folder: Path, command: list[str]) -> tuple[int, Path]:
+    """Run a request from its beginning, with its results in a new folder below ``folder``; the exit status and that folder."""
     _look_at_the_machine(request.strict)
     home = runfile.new_path(folder, datetime.now().astimezone())
     plan, found = prepare(request, home / LOGS)
     header = _header(request, plan, found, command)
     with runfile.RunFile.create(home / RESULT, header) as file:
-        return _carry_out(request, plan, found, file, home, {}, [], set())
+        return _carry_out(request, plan, found, file, home, {}, [], set()), home
 
 
 def prepare(request: Request, logs: Path) -> tuple[Plan, dict[str, Found]]:

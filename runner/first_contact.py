@@ -118,14 +118,7 @@ def _suite(request: Request, options: Options) -> tuple[int, Path]:
     while rounds > 1 and estimated_seconds(execute.plan_only(dataclasses.replace(request, rounds=rounds))) > SECONDS:
         rounds -= 1
     _say(f"suite {request.suites[0]}, {rounds} round{'s' if rounds > 1 else ''}")
-    before = _folders(options.into)
-    status = execute.start(dataclasses.replace(request, rounds=rounds), options.into, ["h2h", *sys.argv[1:]])
-    (home,) = _folders(options.into) - before
-    return status, home
-
-
-def _folders(into: Path) -> set[Path]:
-    return set(into.iterdir()) if into.is_dir() else set()
+    return execute.start(dataclasses.replace(request, rounds=rounds), options.into, ["h2h", *sys.argv[1:]])
 
 
 def _say(what: str) -> None:

@@ -56,22 +56,22 @@ def request(framework: str, device: str, rounds: int, alone: bool) -> Request:
 
 
 def of(run: Run) -> list[Series]:
-    """The series that a run holds: one for each comparison that has a framework and both copies of it."""
+    """The series that a run holds: one for each comparison that has a framework and its equal copy, with the slowed one or without."""
     by_comparison: dict[str, dict[str, str]] = {}
     for cell in run.header.cells:
         by_comparison.setdefault(cell.comparison, {})[cell.framework] = cell.id
     found = []
     for cells in by_comparison.values():
         for name, id in cells.items():
-            if f"{name}-again" in cells and f"{name}-slowed" in cells:
-                sides = [_seconds(run, cells[name + end]) for end in ("", "-again", "-slowed")]
+            if f"{name}-again" in cells:
+                sides = [_seconds(run, cells.get(name + end)) for end in ("", "-again", "-slowed")]
                 title = run.header.frameworks[name].title
                 device = next(cell.device for cell in run.header.cells if cell.id == id)
                 found.append(Series(title, device, any(m.alone for m in run.rounds if m.cell == id), *sides))
     return found
 
 
-def _seconds(run: Run, cell: str) -> dict[int, float]:
+def _seconds(run: Run, cell: str | None) -> dict[int, float]:
     return {m.round: m.seconds_per_step for m in run.rounds if m.cell == cell and m.ok and m.seconds_per_step is not None}
 
 

@@ -104,4 +104,5 @@ def run(
     if dry_run:
         print(execute.dry_run(request))
     else:
-        sys.exit(execute.start(request, into, ["h2h", *sys.argv[1:]]))
+        status, _ = execute.start(request, into, ["h2h", *sys.argv[1:]])
+        sys.exit(status)

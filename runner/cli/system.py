@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from runner.cli.options import FILE, many, pairs, words
+from runner.cli.options import FILE, many, pairs, stop, words
 
 
 @click.command()
@@ -41,13 +41,45 @@ def doctor(
 @click.option("--suite", help="What is measured. [mps-vs-metal where every framework has a GPU, else quick]")
 @click.option("--into", type=FILE, default=Path("reports/runs"), show_default=True, help="Folder for results.")
 @click.option("--to", type=FILE, help="The file to write. [headtohead-DATE.zip here]")
+@click.option("--a-a", "a_a", is_flag=True, help="Instead, compare frameworks with themselves: how often are intervals and verdicts right?")
+@click.option("--device", default="cpu", show_default=True, help="Of --a-a: cpu, or the GPU's backend.")
+@click.option("--rounds", type=click.IntRange(min=3), default=90, show_default=True, help="Of --a-a: some ten to twenty seconds each.")
+@click.option("--alone", is_flag=True, help="Of --a-a: one after the other instead of in turns.")
+@click.argument("runs", nargs=-1, type=FILE, metavar="[RUN]...")
 def selftest(
-    framework: tuple[str, ...], pythons: tuple[str, ...], environment: tuple[str, ...], suite: str | None, into: Path, to: Path | None
+    framework: tuple[str, ...],
+    pythons: tuple[str, ...],
+    environment: tuple[str, ...],
+    suite: str | None,
+    into: Path,
+    to: Path | None,
+    a_a: bool,
+    device: str,
+    rounds: int,
+    alone: bool,
+    runs: tuple[Path, ...],
 ) -> None:
     """Try everything once on this machine, in a few minutes, and write one file to attach to a bug report or to send in as a result.
 
     The file holds what the doctor said, conformance, a short run, and the logs of what failed; no host name, user name or path.
+
+    With --a-a each framework is measured beside itself and beside a copy that does a tenth more work, in one long run that is cut into
+    comparisons whose outcome is known; RUNs that were made so are summed up again.
     """
+    if a_a:
+        from frameworks import registry
+        from runner import calibration
+
+        if runs:
+            print(calibration.summary(runs))
+            return
+        names = words(framework) or registry.BUILT_IN
+        for name in names:
+            if name not in registry.BUILT_IN:
+                stop(f"--a-a knows copies of {' and '.join(registry.BUILT_IN)}, not of {name}")
+        sys.exit(calibration.run(names, device, rounds, alone, into))
+    if runs:
+        stop("a RUN belongs to --a-a; h2h bundle RUN packs one")
     from runner import first_contact
 
     options = first_contact.Options(words(framework), pairs(pythons, "--python"), pairs(environment, "--env"), suite, into, to)
