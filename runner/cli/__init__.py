@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from runner import __version__
-from runner.cli import library, measure, proof
+from runner.cli import claims, library, measure, proof
 from runner.cli.options import stop
 
 
@@ -21,6 +21,7 @@ def app() -> None:
 for command in (
     measure.run,
     measure.report,
+    claims.claims,
     library.list_,
     library.show,
     library.validate,

@@ -15,7 +15,8 @@ from runner.spec.workload import read_workload
 def validate(paths: Iterable[Path | str]) -> tuple[int, list[Problem]]:
     """How many files were checked, and their problems in the order of the files.
 
-    A path is a workload file, a suite file, or a folder of them; never raises for what a file holds or for one that is not there.
+    A path is a file of a workload, a suite or published figures, or a folder of them; never raises for what a file holds or for one that
+    is not there.
     """
     checked, problems = 0, list[Problem]()
     for path in map(Path, paths):
@@ -32,9 +33,13 @@ def validate(paths: Iterable[Path | str]) -> tuple[int, list[Problem]]:
 
 
 def check_file(path: Path) -> None:
-    """Checks a workload or, where the top level has `cells`, a suite. Raises :class:`SpecError`."""
+    """Checks a workload or, by what the top level has, a suite (`cells`) or published figures (`series`). Raises :class:`SpecError`."""
     tree = load(path)
     if "cells" in tree.values:
         read_suite(tree, path)
+    elif "series" in tree.values:
+        from runner.claims.reading import read_source
+
+        read_source(tree, path)
     else:
         read_workload(tree, path)
