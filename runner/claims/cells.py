@@ -10,7 +10,7 @@ from runner.claims.computations import Computations
 from runner.claims.differences import DIFFERENCES
 from runner.claims.model import Claim, Target
 from runner.claims.units import UNITS, Interval, from_ratio, measured
-from runner.precision import CLASSES, comparable
+from runner.precision import CLASSES
 from runner.report.model import CellRow
 from runner.report.rows import report
 from runner.runreader import Run
@@ -81,8 +81,8 @@ class Cells:
             yield Reason("precision", f"{claim.precision}, and the run has {cell.precision}")
         elif claim.precision == "unknown":
             yield Reason("precision not stated", DIFFERENCES["unknown_precision"].meaning)
-        elif any(one.get("class", _class(cell)) != _class(cell) for one in cell.measured_precision.values()):
-            yield Reason("precision", f"the cell was measured at another precision than {cell.precision}")
+        elif not _as_asked(cell):
+            yield Reason("precision", f"{cell.device} was measured at another precision than {cell.precision}")
         yield from self._work_differences(claim, target, cell)
         if claim.execution and claim.execution != cell.execution:
             yield Reason("execution", f"{claim.execution}, and the run has {cell.execution}")
@@ -139,8 +139,8 @@ class Cells:
                 continue
             cells.append(partner)
             found = statistics.speed_ratio(self.times.get(partner.cell, {}), self.times.get(near.cell.cell, {}))
-            if not comparable(near.cell.measured_precision, partner.measured_precision):
-                reasons.append(Reason("precision", "the two cells were measured at different precisions"))
+            if not _as_asked(partner):
+                reasons.append(Reason("precision", f"{partner.device} was measured at another precision than {partner.precision}"))
             elif found is not None and near.same_work and _kind(near.cell.device) == claim.device:
                 ratios.append(Interval(found.value, found.low, found.high))
         if not ratios or len(ratios) < len(targets):
@@ -178,5 +178,7 @@ def _kind(device: str) -> str:
     return "cpu" if device == "cpu" else "gpu"
 
 
-def _class(cell: CellRow) -> str:
-    return CLASSES.get(cell.precision, cell.precision)
+def _as_asked(cell: CellRow) -> bool:
+    """Whether each operator whose precision is known was measured at the one that the cell asks for."""
+    asked = CLASSES.get(cell.precision, cell.precision)
+    return all(one.get("class", asked) == asked for one in cell.measured_precision.values())

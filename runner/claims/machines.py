@@ -13,6 +13,7 @@ Match = Literal["same", "other", "not stated"]
 
 _GPU_CORES = re.compile(r"(\d+) GPU cores")
 _BRANDS = {"nvidia", "geforce", "tesla", "amd", "radeon", "intel", "r", "tm", "core", "cpu", "gpu", "processor", "gen", "graphics", "apple"}
+_FORM = re.compile(r"sxm\d?|pcie|\d+gb|hbm\d?e?|nvl")
 _REVISION = re.compile(r"\d+(st|nd|rd|th)|\d+-core|@.*")
 
 
@@ -22,7 +23,7 @@ def chip(machine: Machine, run: records.Machine, gpu: str | None, device: str) -
     A part with another number of cores is another chip. Where the source does not tell the cores, the chip's name has to do.
     """
     if machine.gpu is not None and device != "cpu":
-        return "same" if gpu is not None and words(machine.gpu) == words(gpu) else "other"
+        return _card(words(machine.gpu), words(gpu or ""))
     if machine.chip is None:
         return "not stated"
     if words(machine.chip) != words(run.chip):
@@ -31,6 +32,13 @@ def chip(machine: Machine, run: records.Machine, gpu: str | None, device: str) -
         return "other" if machine.cpu_cores not in (None, run.cores) else "same"
     cores = _GPU_CORES.search(run.gpu or "")
     return "other" if cores and machine.gpu_cores not in (None, int(cores[1])) else "same"
+
+
+def _card(stated: frozenset[str], found: frozenset[str]) -> Match:
+    """A card by its name; where the source leaves out which of its forms it was, as in ``A100``, it cannot be told."""
+    if stated < found and all(_FORM.fullmatch(word) for word in found - stated):
+        return "not stated"
+    return "same" if stated == found else "other"
 
 
 def versions(stated: Mapping[str, str], found: Mapping[str, str]) -> Match:

@@ -100,10 +100,11 @@ def _claims(listed: Tree, source: schema.SourceModel, machines: Mapping[str, Mac
             problems.add(series, f"a series needs `rows`, a list; got {described(series)}")
             continue
         check_keys((*schema.ClaimModel.model_fields, "rows"), series, "a series", problems)
+        shared = series.without("rows")
         for row in rows.items:
             if not isinstance(row, YamlMap):
                 problems.add(row, f"a row must be keys and values, got {described(row)}", remedy="such as `{machine: m1, value: 12}`")
-            elif (claim := _claim(_merged(series.without("rows"), row), source, machines, len(claims) + 1, problems)) is not None:
+            elif (claim := _claim(_merged(shared, row), source, machines, len(claims) + 1, problems)) is not None:
                 claims.append(claim)
     return claims
 

@@ -22,15 +22,15 @@ def claims(run: Path | None, listed: bool, source: tuple[str, ...], chip: tuple[
     """
     if (run is None) is not listed:
         stop("name a run, as in `h2h claims reports/runs/...`, or ask for the figures alone: `h2h claims --list`")
+    from runner import execute, runfile
     from runner.claims import beside, listing, reading
     from runner.claims.choice import choose
-
-    sources = choose(reading.load_all(), words(source), words(chip))
-    if run is None:
-        print(listing.render(sources, format), end="")
-        return
-    from runner import execute, runfile
     from runner.claims.compare import compare
     from runner.claims.computations import Library
 
-    print(beside.render(compare(sources, runfile.read(execute.result_path(run)), Library()), format), end="")
+    measured = None if run is None else runfile.read(execute.result_path(run))  # first: a wrong path is told at once
+    sources = choose(reading.load_all(), words(source), words(chip))
+    if measured is None:
+        print(listing.render(sources, format), end="")
+    else:
+        print(beside.render(compare(sources, measured, Library()), format), end="")
