@@ -32,6 +32,7 @@ DIFFERENCES: dict[str, Difference] = {
     "wait_each": Difference("waits each call", False, "the device is waited for after each call"),
     "wait_unknown": Difference("wait not stated", False, "whether the clock waits for the device is not stated"),
     "first_step": Difference("first step within", False, "the first step is in the clock, one among hundreds"),
+    "form": Difference("form", False, "the network has another form, whose operations are nearly as many"),
     "head": Difference("outputs", False, "the last layer has another number of outputs"),
     "vocabulary": Difference("vocabulary", False, "the vocabulary has another size"),
     "dropout_off": Difference("no dropout", False, "dropout was off"),
