@@ -40,13 +40,16 @@ def test_the_wheel_holds_the_library_and_nothing_of_the_workshop(wheel: Path) ->
     assert {"runner", "frameworks", "workloads"} <= tops
     assert not any("__pycache__" in name or name.startswith(("tests/", "reports/")) for name in names)
     library = [*(ROOT / "workloads").rglob("*.yaml"), *(ROOT / "frameworks" / "eras").rglob("*.*")]
-    assert {str(path.relative_to(ROOT)) for path in library} <= set(names)
+    checkout = {str(path.relative_to(ROOT)) for path in library}
+    figures = {f"runner/claims/published/{path.name}" for path in (ROOT / "reports" / "claims").glob("*.yaml")}
+    assert figures and checkout | figures <= set(names)
 
 
 def test_what_needs_no_framework_works_without_one(installed: Path, tmp_path: Path) -> None:
     assert "resnet50" in h2h(installed, tmp_path, "list").stdout
     assert "pip install 'headtohead[pytorch]'" in h2h(installed, tmp_path, "list", "frameworks").stdout
     assert "25,557,032 parameters" in h2h(installed, tmp_path, "show", "resnet50").stdout
+    assert "tf-metal-experiments" in h2h(installed, tmp_path, "claims", "--list", "--chip", "M1 Max").stdout
     assert h2h(installed, tmp_path, "new", "mine").returncode == 0
     assert h2h(installed, tmp_path, "validate", "mine.yaml").stdout == "1 file valid\n"
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from runner import __version__
-from runner.cli import environment, library, measure, proof, reports, system
+from runner.cli import claims, environment, library, measure, proof, reports, system
 from runner.cli.options import stop
 
 
@@ -22,6 +22,7 @@ for command in (
     measure.run,
     reports.report,
     reports.compare,
+    claims.claims,
     library.list_,
     library.show,
     library.validate,

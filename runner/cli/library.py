@@ -40,7 +40,10 @@ def show(workload: str, batch: int | None, settings: tuple[str, ...], format: st
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
 def validate(files: tuple[Path, ...]) -> None:
-    """Check files of workloads, suites or eras, or folders of them; all errors at once, each with its place. Ends 2 when there is one."""
+    """Check files of workloads, suites, eras or published figures, or folders of them; all errors at once, each with its place.
+
+    Ends 2 when there is one.
+    """
     from runner.spec import validate as checker
 
     checked, problems = checker.validate(files)
@@ -70,8 +73,12 @@ def new(name: str) -> None:
 
 
 @click.command()
-def schema() -> None:
-    """Print the JSON Schema of a workload file, for editors."""
-    from runner.spec.json_schema import schema_text
+@click.argument("what", type=click.Choice(["workload", "claims"]), default="workload")
+def schema(what: str) -> None:
+    """Print the JSON Schema of a workload file, or of a file of published figures, for editors."""
+    if what == "workload":
+        from runner.spec.json_schema import schema_text
+    else:
+        from runner.claims.json_schema import schema_text
 
     print(schema_text(), end="")

@@ -17,8 +17,8 @@ from runner.spec.workload import read_workload
 def validate(paths: Iterable[Path | str]) -> tuple[int, list[Problem]]:
     """How many files were checked, and their problems in the order of the files.
 
-    A path is the file of a workload, a suite or an era, or a folder of them; never raises for what a file holds or for one that is not
-    there.
+    A path is a file of a workload, a suite, an era or published figures, or a folder of them; never raises for what a file holds or for
+    one that is not there.
     """
     checked, problems = 0, list[Problem]()
     for path in map(Path, paths):
@@ -35,13 +35,15 @@ def validate(paths: Iterable[Path | str]) -> tuple[int, list[Problem]]:
 
 
 def check_file(path: Path) -> None:
-    """Checks a workload or, where the top level has `cells`, a suite, where it has `frameworks`, an era with its locks.
-
-    Raises :class:`SpecError`.
-    """
+    """Checks a workload or, by what the top level has, a suite (`cells`), published figures (`series`) or an era with its locks
+    (`frameworks`). Raises :class:`SpecError`."""
     tree = load(path)
     if "cells" in tree.values:
         read_suite(tree, path)
+    elif "series" in tree.values:
+        from runner.claims.reading import read_source
+
+        read_source(tree, path)
     elif "frameworks" in tree.values:
         if problems := check_locks(read_era(tree, path)):
             raise SpecError(problems)
