@@ -130,7 +130,7 @@ def _table(
     means = [mean for mean in comparison.means if mean.mode == mode]
     if means:
         yield "\n".join(
-            f"- Geometric mean of B ÷ A for {names.column(Column(mean.framework, mean.device, mean.execution))}"
+            f"- Geometric mean of B ÷ A for {names.column(Column(mean.framework, mean.device, mean.execution, mean.era))}"
             + (f" in {escape(mean.precision)}" if len(precisions) > 1 else "")
             + f": **{labels.judged(mean.ratio, mean.ratio_low, mean.ratio_high, mean.verdict)}** over {mean.finished} of {mean.of} cells"
             for mean in means

@@ -91,6 +91,7 @@ def _where(cell: CellRow, loose: Collection[str]) -> Where:
         framework=cell.framework,
         device="gpu" if "machines" in loose and cell.device != "cpu" else cell.device,
         execution=cell.execution,
+        era=cell.era,
     )
 
 
@@ -136,7 +137,7 @@ def _refuse(found: dict[Kind, list[str]], a: Run, b: Run) -> None:
 def _nothing_in_common(first: Report, second: Report, a: Run, b: Run, across: Collection[str]) -> str:
     """Why two runs have no cell in common, as far as it can be told."""
     cells = first.cells(), second.cells()
-    for field in ("workload", "framework", "mode", "batch", "precision", "device", "execution", "variant"):
+    for field in ("workload", "framework", "mode", "batch", "precision", "device", "execution", "era", "variant"):
         sides = [sorted({str(getattr(cell, field)) for cell in side}) for side in cells]
         if not set(sides[0]) & set(sides[1]):
             more = {"precision": "; --across precisions compares them all the same"}.get(field, "")
@@ -178,6 +179,7 @@ def _pair(a: CellRow, b: CellRow, ratio: Ratio | None, marks: dict[Kind, list[st
         mode=a.mode,
         framework=a.framework,
         execution=a.execution,
+        era=a.era,
         unit=a.unit,
         a=_side(a),
         b=_side(b),

@@ -37,6 +37,7 @@ class Where(NamedTuple):
     framework: str
     device: str
     execution: str
+    era: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,7 @@ class Pair:
     mode: str
     framework: str
     execution: str
+    era: str
     unit: str
     a: Side
     b: Side
@@ -85,7 +87,7 @@ class Pair:
 
     @property
     def column(self) -> Column:
-        return Column(self.framework, self.b.device, self.execution)
+        return Column(self.framework, self.b.device, self.execution, self.era)
 
     @property
     def lost(self) -> bool:
@@ -103,6 +105,7 @@ class MeanOfPairs:
     framework: str
     device: str
     execution: str
+    era: str
     ratio: float
     ratio_low: float | None
     ratio_high: float | None

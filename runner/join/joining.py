@@ -30,7 +30,9 @@ def join(runs: Sequence[Run], against: Sequence[str] = ()) -> Joined:
     where there is nothing that ``against`` names.
     """
     _refuse_repeats(runs)
-    columns = list(dict.fromkeys(Column(cell.framework, cell.device, cell.execution) for run in runs for cell in run.header.cells))
+    columns = list(
+        dict.fromkeys(Column(cell.framework, cell.device, cell.execution, cell.era) for run in runs for cell in run.header.cells)
+    )
     reference.check(columns, against)
     against = against or ([columns[0].framework] if len({column.framework for column in columns}) > 1 else [])
     members = [Member(letter(number), run.name, report(run, against)) for number, run in enumerate(runs)]

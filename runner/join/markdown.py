@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from runner.grid import grid
 from runner.join.model import Group, Joined, Link, Summary
+from runner.records import named
 from runner.report import labels, machines, numbers
 from runner.report.details import how_measured, notes, problems
 from runner.report.labels import Names
@@ -76,7 +77,8 @@ class Titles:
         return escape(f"{names[0]} {column.device} ÷ {names[1]} {to.device}")
 
     def _title(self, column: Column) -> str:
-        return self._titles.get(column.framework, column.framework)
+        name = named(column.framework, column.era)
+        return self._titles.get(name, name)
 
 
 # --- the runs -------------------------------------------------------------------------------------------------------------

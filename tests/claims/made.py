@@ -122,12 +122,13 @@ def _header(cells: Sequence[Made], machine: Machine, checks: bool) -> Header:
 
 def _round(id: str, cell: Made, number: int, seconds: float) -> Round:
     if cell.status != "ok":
-        return Round(cell=id, round=number, position=0, status=cell.status, reason="ended by signal 11")  # type: ignore[arg-type]
+        return Round(cell=id, round=number, position=0, status=cell.status, reason="ended by signal 11", conditions={})  # type: ignore[arg-type]
     return Round(
         cell=id,
         round=number,
         position=0,
         status="ok",
+        conditions={},
         blocks=tuple(Block(10, 10 * seconds, float(block)) for block in range(10)),
         parity={"error": 1e-7, "tolerance": 2e-5, "steps": 5, "values": 5, "seconds": 0.1} if number == 0 else None,
         measured_precision={"matmul": {"class": cell.measured, "error": 1e-3}} if cell.measured else {},

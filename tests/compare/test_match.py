@@ -36,7 +36,7 @@ def cells(**changes: Any) -> tuple[Cell, ...]:
 def run(path: Path, made: Header, seconds: tuple[float, ...] = (1.0, 1.001, 0.999), **changes: Any) -> Run:
     """A complete run in which every cell took so many seconds a step, one number a round."""
     rounds = [
-        Round(cell=cell.id, round=number, position=0, status="ok", blocks=(Block(10, 10 * each, 0.0),), **changes)
+        Round(cell=cell.id, round=number, position=0, status="ok", blocks=(Block(10, 10 * each, 0.0),), conditions={}, **changes)
         for cell in made.cells
         for number, each in enumerate(seconds)
     ]
@@ -176,7 +176,7 @@ def test_the_exit_status_is_for_ci(tmp_path: Path) -> None:
 
 def test_a_cell_that_has_no_number_any_more_fails_too(tmp_path: Path) -> None:
     run(tmp_path / "before", header())
-    broken = [Round(cell=cell_id(0, column), round=0, position=0, status="crashed", reason="signal 11") for column in (0, 1)]
+    broken = [Round(cell=cell_id(0, column), round=0, position=0, status="crashed", reason="signal 11", conditions={}) for column in (0, 1)]
     recorded.write(tmp_path / "broken" / "run.jsonl", [header(), *broken, End("complete")])
     failing = h2h(str(tmp_path / "before"), str(tmp_path / "broken"), "--fail-on", "slower")
     assert (failing.returncode, failing.stderr) == (1, "0 of 2 cells are slower, 2 have no number any more\n")

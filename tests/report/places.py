@@ -115,7 +115,15 @@ def rounds(place: Place, made: Sequence[Cell], count: int = 3) -> list[Round]:
                 if number == 0:
                     asked = "the device has 21.3 GiB and 24.1 GiB were asked for"
                     found.append(
-                        Round(cell=cell.id, round=0, position=position, status="out_of_memory", reason=asked, remedy="a smaller --batch")
+                        Round(
+                            cell=cell.id,
+                            round=0,
+                            position=position,
+                            status="out_of_memory",
+                            reason=asked,
+                            remedy="a smaller --batch",
+                            conditions={},
+                        )
                     )
                 continue
             passes = 3 if cell.mode == "train" else 1
@@ -132,6 +140,7 @@ def rounds(place: Place, made: Sequence[Cell], count: int = 3) -> list[Round]:
                     blocks=tuple(Block(1, seconds * draw.uniform(0.995, 1.005), 10.0 * number + index) for index in range(10)),
                     memory={"device_peak": None, "process_peak": 900_000_000},
                     parity=parity if number == 0 else None,
+                    conditions={"load": 0.4},
                 )
             )
     return found
@@ -148,7 +157,9 @@ def sweep(folder: Path) -> Run:
         cell = next(cell for cell in made if cell.id == found.cell)
         if (cell.batch, cell.device) == (256, "metal"):
             if found.round == 0:
-                lines.append(Round(cell=cell.id, round=0, position=0, status="out_of_memory", reason="the device has 21.3 GiB"))
+                lines.append(
+                    Round(cell=cell.id, round=0, position=0, status="out_of_memory", reason="the device has 21.3 GiB", conditions={})
+                )
             continue
         launch = 0.0 if cell.device == "cpu" else 0.04
         slow = 1.1 if cell.batch == 256 else 1.0
