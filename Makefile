@@ -12,8 +12,9 @@ help:  ## this list
 demo: .venv/installed  ## install PyTorch and TensorFlow into .venv and compare them on this machine's CPU (some minutes)
 	$(H2H) run --suite quick
 
-test: .venv/installed  ## the tests
-	$(BIN)/python -m pytest
+test: .venv/installed  ## the tests: those that measure no time side by side, the others one by one
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow and not alone' -n auto --dist worksteal
+	$(BIN)/python -m pytest -m 'alone and not slow'
 
 test-all: .venv/installed  ## the slow tests too
 	$(BIN)/python -m pytest -m ""

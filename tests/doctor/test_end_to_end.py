@@ -17,6 +17,8 @@ from tests.doctor.test_broken import SOUND
 from tests.macs.conftest import Become
 from tests.macs.conftest import recorded as recorded  # a fixture
 
+pytestmark = pytest.mark.alone
+
 APPLE = Path(__file__).parent.parent / "fakes" / "apple"
 FAKES = [word for name in ("pytorch", "tensorflow") for word in ("--framework", f"{APPLE}:{name}")]
 

@@ -10,6 +10,8 @@ from frameworks import reality, registry, timing
 from frameworks.contract import GLIMPSE, CellFailure, Computation, Node, Tensor
 from tests.frameworks.simulated import Clock, job, simulate, stepped
 
+pytestmark = pytest.mark.alone
+
 HONEST = ("blocking20", "async20", "lazy", "compile500", "shape_compile", "coin", "cached")
 MODES = ("train", "infer")
 

@@ -8,6 +8,8 @@ from frameworks import timing
 from frameworks.timing import Block, WarmUp
 from tests.frameworks.simulated import Clock, job, simulate, stepped
 
+pytestmark = pytest.mark.alone
+
 
 def warmed_up(monkeypatch: pytest.MonkeyPatch, name: str, clock: Clock | None = None, limit: float = 20.0, **attributes: object) -> WarmUp:
     simulate(monkeypatch, clock or Clock())

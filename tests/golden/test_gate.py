@@ -21,6 +21,8 @@ from runner.records import Record, Round
 from runner.run import Runner
 from tests.runner.conftest import case, computation, fake
 
+pytestmark = pytest.mark.alone
+
 SETTINGS = Settings(rounds=2, budget=0.02, block_seconds=0.02, warmup_seconds=2.0)
 
 SMALL = dataclasses.replace(computation(), batch=2)

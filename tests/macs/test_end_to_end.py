@@ -18,6 +18,8 @@ from runner.runfile import read
 from tests.macs.conftest import Become
 from tests.macs.double import NAMES, Mac
 
+pytestmark = pytest.mark.alone
+
 APPLE = Path(__file__).parent.parent / "fakes" / "apple"
 FRAMEWORKS = [word for name in ("pytorch", "tensorflow") for word in ("--framework", f"{APPLE}:{name}")]
 USUAL = ("m1", "m4-low-power", "rosetta", "virtual")  # the other Macs take a minute together

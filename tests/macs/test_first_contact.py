@@ -19,6 +19,8 @@ from tests.doctor.test_broken import BASE, failing, without_gpu
 from tests.macs.conftest import Become
 from tests.macs.test_end_to_end import APPLE, FRAMEWORKS, run
 
+pytestmark = pytest.mark.alone
+
 SUITE = """\
 name: short
 title: One small network, inference

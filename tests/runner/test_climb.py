@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from runner import climb
 from runner.runfile import read
 
+pytestmark = pytest.mark.alone
+
 FAKES = Path(__file__).parent.parent / "fakes"
 
 

@@ -15,6 +15,8 @@ from runner.machine import conditions, energy, nvidia
 from runner.machine.canary import REST_SECONDS, Canary
 from runner.request import Request, RequestError
 
+pytestmark = pytest.mark.alone
+
 CALM = {"load": 0.1, "memory_available": 1, "swap_used": 0, "nice": 0}
 
 

@@ -14,6 +14,8 @@ from runner.report.rows import report
 from runner.runfile import RunFile, read
 from tests.runner.conftest import Outcome, Play
 
+pytestmark = pytest.mark.alone
+
 MACHINE = Machine("a processor", 2, 2**34, "Linux", "x86_64", "3.11.7")
 
 

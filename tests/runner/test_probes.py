@@ -10,6 +10,8 @@ from runner.spec import catalog
 from runner.spec.workload import load_workload
 from tests.runner.conftest import Play, computation
 
+pytestmark = pytest.mark.alone
+
 TWO = Settings(rounds=2, budget=0.02, block_seconds=0.02)
 
 FAULTS = {

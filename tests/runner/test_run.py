@@ -17,6 +17,8 @@ from runner.plan import BLOCKS, Settings
 from runner.records import Round
 from tests.runner.conftest import QUICK, Play, computation
 
+pytestmark = pytest.mark.alone
+
 EACH_FAULT = {
     "nan": ("nan", "loss is nan"),
     "no_update": ("wrong_result", "training changed none of dense_1.bias, dense_1.kernel"),
