@@ -45,7 +45,10 @@ def dry_run(request: Request) -> str:
     if request.find_batch:
         lines += ["then the same with the batch doubled while that is faster, and narrowed down; the first batch alone is:"]
     counts = f"{len(plan.cells)} cells in {len(plan.comparisons)} comparisons, {rounds} rounds, {budget:g} s timed each"
-    return "\n".join([*lines, "", *plan.skipped, counts, f"about {max(1, round(seconds / 60))} min, more where a step takes long"])
+    for_fewest = "" if settings.precision_goal is None else f" for {settings.rounds} rounds"
+    return "\n".join(
+        [*lines, "", *plan.skipped, counts, f"about {max(1, round(seconds / 60))} min{for_fewest}, more where a step takes long"]
+    )
 
 
 def start(request: Request, folder: Path, command: list[str]) -> tuple[int, Path]:

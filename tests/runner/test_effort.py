@@ -9,6 +9,7 @@ import pytest
 
 from runner import effort, statistics
 from runner.effort import Variances
+from runner.request import Request
 from runner.statistics import ADDED_CONFIDENCE, Ratio
 
 
@@ -100,3 +101,20 @@ def test_rounds_needed_is_when_enough_would_say_so() -> None:
     assert effort.rounds_needed(ratio, 0.001, 100) == 100
     assert effort.rounds_needed(ratio_of(1.0), 0.05, 30) == 30
     assert effort.rounds_needed(ratio_of(1.0, 1.0, 1.0)) == 3
+
+
+@pytest.mark.parametrize(
+    ("request_", "of_suite", "rounds", "goal"),
+    [
+        (Request(), None, 3, 0.05),
+        (Request(rounds=7), None, 7, None),
+        (Request(), 4, 4, None),
+        (Request(rounds=7, precision_goal=2.0), None, 7, 0.02),
+        (Request(precision_goal=2.0), 4, 4, 0.02),
+        (Request(find_batch=True), None, 3, None),
+    ],
+)
+def test_rounds_are_added_unless_their_number_is_said(request_: Request, of_suite: int | None, rounds: int, goal: float | None) -> None:
+    settings = execute._settings(request_, of_suite, None)
+    assert settings.rounds == rounds
+    assert settings.precision_goal == (goal if goal is None else pytest.approx(goal))
