@@ -40,15 +40,15 @@ def dry_run(request: Request) -> str:
     """The plan as text: every cell in the order of its first round, and a rough time."""
     plan = plan_only(request)
     lines = [f"{cell.label()}" for comparison in plan.comparisons for cell in plan.turns(comparison, 0)]
-    seconds = estimated_seconds(plan)
-    rounds, budget = plan.settings.rounds, plan.settings.budget
+    settings = plan.settings
+    added = settings.precision_goal is not None
+    rounds = f"{settings.rounds} to {settings.max_rounds} rounds" if added else f"{settings.rounds} rounds"
+    counts = f"{len(plan.cells)} cells in {len(plan.comparisons)} comparisons, {rounds}, {settings.budget:g} s timed each"
+    minutes = f"about {max(1, round(estimated_seconds(plan) / 60))} min{f' for {settings.rounds} rounds' if added else ''}"
+    lines += ["", *plan.skipped]
     if request.find_batch:
         lines += ["then the same with the batch doubled while that is faster, and narrowed down; the first batch alone is:"]
-    counts = f"{len(plan.cells)} cells in {len(plan.comparisons)} comparisons, {rounds} rounds, {budget:g} s timed each"
-    for_fewest = "" if settings.precision_goal is None else f" for {settings.rounds} rounds"
-    return "\n".join(
-        [*lines, "", *plan.skipped, counts, f"about {max(1, round(seconds / 60))} min{for_fewest}, more where a step takes long"]
-    )
+    return "\n".join([*lines, counts, f"{minutes}, more where a step takes long"])
 
 
 def start(request: Request, folder: Path, command: list[str]) -> tuple[int, Path]:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from runner import effort, statistics
+from runner import effort, execute, statistics
 from runner.effort import Variances
 from runner.request import Request
 from runner.statistics import ADDED_CONFIDENCE, Ratio
