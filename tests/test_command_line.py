@@ -15,6 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+pytestmark = pytest.mark.alone
+
 ON_A_MAC = (platform.system(), platform.machine()) == ("Darwin", "arm64")
 FAKES = Path(__file__).parent / "fakes"
 WORKLOAD = """\
@@ -111,7 +113,7 @@ def test_a_wrong_request_is_one_plain_message_and_status_2(folder: Path, words: 
 def test_a_dry_run_starts_nothing(folder: Path) -> None:
     done = h2h(folder, "run", "./mine.yaml", *fakes("import_hang", "blocking20"), "--dry-run")
     assert done.returncode == 0
-    assert "4 cells in 2 comparisons, 3 rounds" in done.stdout
+    assert "4 cells in 2 comparisons, 3 to 20 rounds" in done.stdout
     assert not (folder / "reports").exists()
 
 
