@@ -270,7 +270,15 @@ class MatMul(nn.Module):
 
 
 class DotProductAttention(nn.Module):
+    """``scaled_dot_product_attention``, or before 2.0 what it computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fused = hasattr(F, "scaled_dot_product_attention")
+
     def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        if not self.fused:
+            return torch.matmul(torch.matmul(q * q.shape[-1] ** -0.5, k.transpose(-2, -1)).softmax(-1), v)
         return F.scaled_dot_product_attention(q, k, v)
 
 

@@ -13,7 +13,7 @@ from frameworks.contract import Unsupported  # noqa: E402
 from frameworks.pytorch import device  # noqa: E402
 from frameworks.pytorch.adapter import PyTorchAdapter  # noqa: E402
 
-ATTENTION = [case for case in cases() if case.layer == "attention"]
+ATTENTION = [case for case in cases() if case.layer in ("attention", "dot_product_attention")]
 
 
 @pytest.mark.parametrize("case", ATTENTION, ids=lambda case: case.name)
