@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from runner import __version__
-from runner.cli import library, measure, proof
+from runner.cli import environment, library, measure, proof
 from runner.cli.options import stop
 
 
@@ -28,6 +28,7 @@ for command in (
     library.schema,
     proof.check,
     proof.conform,
+    environment.env,
 ):
     app.add_command(command)
 
