@@ -28,6 +28,7 @@ for command in (
     library.schema,
     proof.check,
     proof.conform,
+    proof.coverage,
     environment.env,
 ):
     app.add_command(command)
