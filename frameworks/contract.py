@@ -293,7 +293,8 @@ class Adapter(abc.ABC):
 
     def operators(self, job: Job) -> list[dict[str, Any]]:
         """What a step of the job calls on a device, each operator once: its ``name`` and, where they are known, the ``types`` of its
-        attributes and whether the framework itself has a kernel for it on ``every_device``. Adapters of frameworks that no Mac's GPU
+        attributes, whether the framework itself has a kernel for it on ``every_device``, and of how many ``numbers`` its largest result
+        is (None where that is not known). Adapters of frameworks that no Mac's GPU
         serves need not have it."""
         raise Unsupported("the adapter does not tell the operators of a step")
 

@@ -35,8 +35,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         space, _, name = func.name().partition("::")
-        if space == "aten":
-            self.names[self.prefix + _variant(name, func, args, kwargs or {})] = None
+        if space != "aten":
+            return func(*args, **(kwargs or {}))
+        if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+            with self:  # always made of others: without gradients it would arrive here as one
+                return func.decompose(*args, **(kwargs or {}))
+        self.names[self.prefix + _variant(name, func, args, kwargs or {})] = None
         if name == "_amp_foreach_non_finite_check_and_unscale_":
             self._overflows.append(args[1])
         if name == "_local_scalar_dense":  # a number read back: there is none, so nothing has overflowed, and a step is the first

@@ -211,9 +211,9 @@ class TensorFlowSession(contract.Session):
             weights.load(self._weights, parameters)
 
     def graph(self) -> Any:
-        """The GraphDef of a step, traced and not run; for the execution ``graph``."""
+        """The GraphDef of a step with the shapes of results, traced and not run; for the execution ``graph``."""
         with self._scope:
-            return self._step.get_concrete_function(*self._batches[0]).graph.as_graph_def()
+            return self._step.get_concrete_function(*self._batches[0]).graph.as_graph_def(add_shapes=True)
 
     def placement(self) -> dict[str, dict[str, list[str]]]:
         inputs = [tensor for index in range(len(self._batches)) for tensor in self._inputs(index)]

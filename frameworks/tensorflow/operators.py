@@ -26,9 +26,23 @@ def record(build: Callable[[], Any]) -> list[dict[str, Any]]:
             continue
         types = {name: _name(value.type) for name, value in node.attr.items() if value.WhichOneof("value") == "type"}
         key = (node.op, tuple(sorted(types.items())))
+        numbers = _numbers(node)
         if key not in found:
-            found[key] = {"name": node.op, "types": types, "every_device": _everywhere(node.op, types)}
+            found[key] = {"name": node.op, "types": types, "every_device": _everywhere(node.op, types), "numbers": numbers}
+        elif numbers is None or found[key]["numbers"] is not None:
+            found[key]["numbers"] = None if numbers is None else max(found[key]["numbers"], numbers)
     return [found[key] for key in sorted(found)]
+
+
+def _numbers(node: Any) -> int | None:
+    """How many numbers the largest result of a node has; None where the graph does not know."""
+    largest = 0
+    for shape in node.attr["_output_shapes"].list.shape:
+        count = tf.TensorShape(shape).num_elements()
+        if count is None:
+            return None
+        largest = max(largest, count)
+    return largest
 
 
 def _name(kind: int) -> str:

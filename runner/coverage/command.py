@@ -24,7 +24,8 @@ PRECISIONS = ("float32", "bfloat16", "float16", "mixed_bfloat16", "mixed_float16
 
 UNSEEN = """\
 `whole`: every operator of the step has a kernel for the GPU. Those that have none are named; they run on the CPU with copies to and fro,
-or, in PyTorch without --allow-fallback, end the step with an error. `fused`: whether there is a kernel for the optimizer's whole update.
+or, in PyTorch without --allow-fallback, end the step with an error. Counters, shapes and keys of random numbers, a few whole numbers each,
+are the host's work and not counted. `fused`: whether there is a kernel for the optimizer's whole update.
 
 What this cannot see: kernels that exist and refuse a type, size or macOS version when called (PyTorch's table has no types); what operators
 that PyTorch makes of others call inside; another way that a framework's older version goes than the one that recorded (PyTorch {pytorch},

@@ -24,8 +24,8 @@ def pytorch(*names: str, optimizer: str = "none", torch: mps.Torch = NEW) -> Jud
     return judge(Recorded(step("pytorch", optimizer), tuple({"name": name} for name in names)), torch, METAL)
 
 
-def tensorflow(name: str, every_device: bool = False, optimizer: str = "none", **types: str) -> Judged:
-    operator = {"name": name, "types": types, "every_device": every_device}
+def tensorflow(name: str, every_device: bool = False, optimizer: str = "none", numbers: int | None = 1000, **types: str) -> Judged:
+    operator = {"name": name, "types": types, "every_device": every_device, "numbers": numbers}
     return judge(Recorded(step("tensorflow", optimizer), (operator,)), NEW, METAL)
 
 
@@ -40,6 +40,13 @@ def test_a_gap_of_metal_is_named_with_its_type() -> None:
     assert tensorflow("Elu", T="float").falls_back == ("Elu(float)",)
     assert tensorflow("AddV2", T="int64").falls_back == ("AddV2(int64)",)
     assert tensorflow("AddV2", every_device=True, T="int32").whole
+    assert not tensorflow("AddV2", numbers=None, T="int64").whole
+
+
+def test_a_counter_on_the_host_is_no_gap() -> None:
+    found = tensorflow("AddV2", numbers=1, T="int64")
+    assert (found.whole, found.falls_back, found.on_host) == (True, (), ("AddV2(int64)",))
+    assert not tensorflow("Elu", numbers=1, T="float").whole, "a single number of the workload is"
 
 
 @pytest.mark.parametrize(
@@ -93,4 +100,4 @@ def test_the_table_in_every_format() -> None:
     assert figures[0]["falls_back"] == ["cumsum"]
     header, first, *_ = command.render(results, versions, "csv").splitlines()
     assert header.startswith("workload,mode,precision,framework,gpu,operators,falls_back")
-    assert first.startswith('mine,train,float32,pytorch,"MPS, torch 1.12.1",1,cumsum,,False,ok,,False')
+    assert first.startswith('mine,train,float32,pytorch,"MPS, torch 1.12.1",1,cumsum,,,False,ok,,False')
