@@ -97,7 +97,7 @@ def _verdict(result: Judged) -> str:
         return escape(f"{result.status}: {result.reason}")
     parts = ["whole"] if result.whole else []
     if result.falls_back:
-        parts.append("without " + ", ".join(result.falls_back))
+        parts.append("on the CPU: " + ", ".join(result.falls_back))
     if result.unknown:
         parts.append("unknown " + ", ".join(result.unknown))
     return escape("; ".join(parts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -11,13 +12,14 @@ from typing import Any
 
 from frameworks import registry
 from frameworks.contract import CellFailure, Computation, Job, to_json
-from runner import environment, golden
+from runner import environment
 from runner.launch import Child, Limits
 from runner.progress import note_line
 from runner.spec.workload import Workload, digest
 
 EXECUTIONS = {"pytorch": "eager", "tensorflow": "graph"}  # the usual ones, in which operators can be recorded
 SILENCE = 1800.0
+BATCH = 32  # more than the few numbers that are the host's work (runner.coverage.judge), since each sample has some of its own
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def _jobs(workloads: Sequence[Workload], framework: str, modes: Sequence[str], p
     for workload in workloads:
         seen = set()
         for variant in workload.variants():
-            computation = golden.small(workload.resolve(**variant))  # type: ignore[arg-type]
+            computation = _sized(workload.resolve(**variant))  # type: ignore[arg-type]
             if digest(computation) in seen:
                 continue
             seen.add(digest(computation))
@@ -83,6 +85,10 @@ def _jobs(workloads: Sequence[Workload], framework: str, modes: Sequence[str], p
                         job = Job(framework, computation, mode, "cpu", precision, EXECUTIONS[framework], batches=1)
                         jobs.append((step, job))
     return jobs
+
+
+def _sized(computation: Computation) -> Computation:
+    return computation if computation.batch is None else dataclasses.replace(computation, batch=BATCH)
 
 
 def _optimizer(computation: Computation) -> str:

@@ -75,7 +75,7 @@ def test_tensorflow_is_recorded_as_it_is_where_there_is_a_gpu(tensorflow: Record
     (step,) = tensorflow.steps
     kernels = {operator["name"]: operator for operator in step.operators}
     assert {"CudnnRNNV3", "CudnnRNNBackpropV3"} <= set(kernels)
-    assert kernels["MatMul"] == {"name": "MatMul", "types": {"T": "float"}, "every_device": False, "numbers": 24}
+    assert kernels["MatMul"] == {"name": "MatMul", "types": {"T": "float"}, "every_device": False, "numbers": 256}
     assert kernels["Reshape"]["every_device"] is True
     assert "CudnnRNNV3(float)" not in judge(step, mps.torch("2.13.0"), metal.plugin("1.2.0")).falls_back
 

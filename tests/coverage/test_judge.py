@@ -90,7 +90,7 @@ def test_the_table_in_every_format() -> None:
     versions = {"tensorflow": "2.21.0"}
     table = command.render(results, versions, "markdown")
     lines = [" ".join(line.split()) for line in table.splitlines()]
-    assert "| mine | train | float32 | MPS, torch 1.12.1 | 1 | without cumsum | no |" in lines
+    assert "| mine | train | float32 | MPS, torch 1.12.1 | 1 | on the CPU: cumsum | no |" in lines
     assert "| mine | infer | float32 | Metal, plug-in 1.2.0 | 1 | whole | |" in lines
     assert "| mine | infer | float32 | MPS, torch 2.13.0 | 0 | not_installed: there is no package torch | |" in lines
     assert "1 of 3 steps run whole on the GPU." in table
