@@ -291,6 +291,13 @@ class Adapter(abc.ABC):
     def build(self, job: Job) -> Session:
         """The session for one job, its weights and batches on the device and finished. Raises :class:`CellFailure`."""
 
+    def operators(self, job: Job) -> list[dict[str, Any]]:
+        """What a step of the job calls on a device, each operator once: its ``name`` and, where they are known, the ``types`` of its
+        attributes, whether the framework itself has a kernel for it on ``every_device``, and of how many ``numbers`` its largest result
+        is (None where that is not known). Adapters of frameworks that no Mac's GPU
+        serves need not have it."""
+        raise Unsupported("the adapter does not tell the operators of a step")
+
     @abc.abstractmethod
     def failure(self, error: BaseException) -> CellFailure | None:
         """What an exception of the framework means (out of memory, an unsupported operator), or None if it is not known."""

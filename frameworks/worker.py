@@ -1,11 +1,11 @@
 """A job in, events out: the program of the child process.
 
-The first line on standard input is the request, one of ``{"probe": ...}``, ``{"conform": ...}``, ``{"job": ...}``, ``{"check": ...}`` and
-``{"golden": ...}``; later lines are orders. Events go as JSON lines to the descriptor named by ``--events``, so that nothing that a
-framework prints can spoil them. The orders are ``block`` (time one block), ``long`` (time ``steps`` steps, none untimed before them, for
-whoever reads a meter around them), ``latency`` (time single steps) and ``finish`` (last checks, facts, the comparison with the golden
-curve where the job has one); and after that ``matmul`` and ``convolution`` (measure its precision) and ``rate`` (that of a large product),
-until there are no more.
+The first line on standard input is the request, one of ``{"probe": ...}``, ``{"conform": ...}``, ``{"operators": ...}``, ``{"job": ...}``,
+``{"check": ...}`` and ``{"golden": ...}``; later lines are orders. Events go as JSON lines to the descriptor named by ``--events``, so that
+nothing that a framework prints can spoil them. The orders are ``block`` (time one block), ``long`` (time ``steps`` steps, none untimed
+before them, for whoever reads a meter around them), ``latency`` (time single steps) and ``finish`` (last checks, facts, the comparison
+with the golden curve where the job has one); and after that ``matmul`` and ``convolution`` (measure its precision) and ``rate`` (that of a
+large product), until there are no more.
 """
 
 from __future__ import annotations
@@ -71,6 +71,11 @@ def main() -> None:
             asked = request["conform"]
             adapter = _import(channel, asked["framework"])
             _conform(channel, adapter, asked)
+        elif "operators" in request:
+            asked = request["operators"]
+            adapter = _import(channel, asked["framework"])
+            for job in asked["jobs"]:
+                _operators(channel, adapter, job_from_json(job))
         elif "golden" in request:
             job = job_from_json(request["golden"])
             adapter = _import(channel, job.framework)
@@ -132,6 +137,18 @@ def _conform(channel: Channel, adapter: Adapter, asked: Mapping[str, Any]) -> No
         adapter, device, precision, execution, lambda finding: channel.emit("finding", **finding), brief=asked.get("brief", False)
     )
     channel.emit("conformed")
+
+
+def _operators(channel: Channel, adapter: Adapter, job: Job) -> None:
+    """The operators of one job, or why there are none; the next job does not suffer from that."""
+    try:
+        channel.emit("operators", operators=adapter.operators(job))
+    except Exception as error:
+        if not isinstance(error, CellFailure):
+            traceback.print_exc()
+        failure = error if isinstance(error, CellFailure) else _explain(adapter, error)
+        channel.emit("unrecorded", status=failure.status, reason=failure.reason, remedy=failure.remedy)
+    gc.collect()
 
 
 def _golden(channel: Channel, adapter: Adapter, job: Job) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from frameworks import data
 from frameworks.contract import GLIMPSE, Adapter, CellFailure, Job, Session, Unsupported
-from frameworks.pytorch import device, layers, modules, training, weights
+from frameworks.pytorch import device, layers, modules, operators, training, weights
 from frameworks.pytorch.layout import LAST, Layout, from_layout, to_layout
 
 LSTM_BIAS = "nn.LSTM adds a second bias, which is kept at zero and not trained: one more addition than the workload has"
@@ -43,6 +43,9 @@ class PyTorchAdapter(Adapter):
         device.check_supported(job.device, job.precision, job.execution, job.mode)
         device.set_threads(job.threads)
         return PyTorchSession(job)
+
+    def operators(self, job: Job) -> list[dict[str, Any]]:
+        return operators.record(lambda: PyTorchSession(job))
 
     def failure(self, error: BaseException) -> CellFailure | None:
         for cause in _causes(error):
@@ -238,6 +241,11 @@ class PyTorchSession(Session):
 
     def load(self, parameters: Mapping[str, numpy.ndarray]) -> None:
         weights.load(self._model.bindings, parameters)
+
+    @property
+    def optimizer(self) -> torch.optim.Optimizer | None:
+        """The live optimizer, in ``train``."""
+        return self._optimizer
 
     def placement(self) -> dict[str, dict[str, list[str]]]:
         found = {

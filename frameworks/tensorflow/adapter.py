@@ -14,7 +14,7 @@ import tensorflow as tf
 from frameworks import contract
 from frameworks.contract import GLIMPSE, CellFailure, Job, Unsupported
 from frameworks.data import Batch, batches, parameter_values
-from frameworks.tensorflow import device, layers, training, weights
+from frameworks.tensorflow import device, layers, operators, training, weights
 
 EPSILON = "Keras adds Adam's epsilon before it corrects the second moment's bias: in step t it counts 1 / sqrt(1 - beta2^t) times as much"
 ROUNDING = (
@@ -47,6 +47,9 @@ class TensorFlowAdapter(contract.Adapter):
         device.set_threads(job.threads)
         device.check_supported(job.device, job.precision, job.execution, job.mode)
         return TensorFlowSession(job)
+
+    def operators(self, job: Job) -> list[dict[str, Any]]:
+        return operators.record(lambda: TensorFlowSession(job))
 
     def failure(self, error: BaseException) -> CellFailure | None:
         for cause in _causes(error):
@@ -209,6 +212,11 @@ class TensorFlowSession(contract.Session):
     def load(self, parameters: Mapping[str, numpy.ndarray]) -> None:
         with self._scope:
             weights.load(self._weights, parameters)
+
+    def graph(self) -> Any:
+        """The GraphDef of a step with the shapes of results, traced and not run; for the execution ``graph``."""
+        with self._scope:
+            return self._step.get_concrete_function(*self._batches[0]).graph.as_graph_def(add_shapes=True)
 
     def placement(self) -> dict[str, dict[str, list[str]]]:
         inputs = [tensor for index in range(len(self._batches)) for tensor in self._inputs(index)]

@@ -33,6 +33,7 @@ for command in (
     system.doctor,
     system.selftest,
     system.bundle,
+    proof.coverage,
     environment.env,
 ):
     app.add_command(command)

@@ -85,3 +85,33 @@ def conform(
     check_words("precision", words(precision))
     interpreters = absolute(pairs(pythons, "--python"))
     sys.exit(suite.run(references(frameworks), device, words(precision) or ("float64", "float32"), words(execution), interpreters, format))
+
+
+@click.command()
+@click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
+@many("--framework", "pytorch, tensorflow. [both]")
+@many("--mode", "train, infer. [both]")
+@many("--precision", "float32, bfloat16, float16, mixed_bfloat16, mixed_float16. [float32]")
+@click.option("--torch", metavar="VERSION|WHEEL", help="The PyTorch whose MPS kernels count: 1.12.1, 2.0.1, 2.13.0 or a wheel. [installed]")
+@click.option("--plugin", metavar="VERSION|WHEEL", help="The tensorflow-metal whose kernels count: 0.5.0 to 1.2.0 or a wheel. [1.2.0]")
+@click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="Another interpreter that records.")
+@with_format
+def coverage(
+    workloads: tuple[str, ...],
+    framework: tuple[str, ...],
+    mode: tuple[str, ...],
+    precision: tuple[str, ...],
+    torch: str | None,
+    plugin: str | None,
+    pythons: tuple[str, ...],
+    format: str,
+) -> None:
+    """Say which steps run whole on the GPU of a Mac, without one: operators recorded here, kernels as published wheels have them.
+
+    WORKLOAD is a name (h2h list) or the path of your own YAML file; where none is named, the whole library is judged. Ends 0 when every
+    step is whole, 1 when one is not or could not be recorded, 2 when the request was wrong.
+    """
+    from runner.coverage import command
+
+    named = pairs(pythons, "--python")
+    sys.exit(command.run(workloads, words(framework), words(mode), words(precision), torch, plugin, named, format))
