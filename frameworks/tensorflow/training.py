@@ -40,6 +40,7 @@ class Optimizer:
     def __init__(self, settings: Mapping[str, Any], variables: list[Any], precision: str) -> None:
         if settings["kind"] not in OPTIMIZERS:
             raise Unsupported("the workload has no optimizer, so it cannot be trained", "use --mode infer")
+        _check_decay_rates(settings, variables)
         self.variables = variables
         self.plain = OPTIMIZERS[settings["kind"]](settings)
         self.scaling = device.LossScaling(self.plain) if precision == "mixed_float16" else None
@@ -64,6 +65,17 @@ class Optimizer:
     def class_name(self) -> str:
         """The real class, with its module."""
         return f"{type(self.plain).__module__}.{type(self.plain).__qualname__}"
+
+
+def _check_decay_rates(settings: Mapping[str, Any], variables: list[Any]) -> None:
+    """Keras corrects Adam's moments by powers of beta in the type of the variables; with a beta that is 1 there, nothing would change."""
+    for name in ("beta1", "beta2"):
+        for dtype in {tf.as_dtype(variable.dtype) for variable in variables} if name in settings else ():
+            if float(tf.cast(settings[name], dtype)) == 1.0:
+                raise Unsupported(
+                    f"Keras computes Adam's step in {dtype.name}, in which {name} {settings[name]} is 1, so that no step changes anything",
+                    f"use --precision mixed_{dtype.name}",
+                )
 
 
 def sgd(settings: Mapping[str, Any]) -> Any:

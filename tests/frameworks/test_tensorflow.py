@@ -484,3 +484,13 @@ def test_what_exceptions_mean(error: BaseException, status: str) -> None:
 def test_an_unknown_exception_stays_unknown() -> None:
     assert ADAPTER.failure(ValueError("a bug of ours")) is None
     assert ADAPTER.failure(tf.errors.InvalidArgumentError(None, None, "Incompatible shapes")) is None
+
+
+def test_adam_in_a_type_in_which_it_changes_nothing_is_unsupported() -> None:
+    what = small({"dense": {"units": 2}}, optimizer={"adam": {"learning_rate": 0.001}})
+    with pytest.raises(Unsupported, match="beta2 0.999 is 1") as raised:
+        build(what, precision="bfloat16")
+    assert raised.value.remedy == "use --precision mixed_bfloat16"
+    build(what, precision="mixed_bfloat16")
+    build(what, "infer", precision="bfloat16")
+    build(small({"dense": {"units": 2}}, optimizer={"adam": {"learning_rate": 0.001, "beta2": 0.99}}), precision="bfloat16")
