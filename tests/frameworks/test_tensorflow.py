@@ -487,10 +487,13 @@ def test_an_unknown_exception_stays_unknown() -> None:
 
 
 def test_adam_in_a_type_in_which_it_changes_nothing_is_unsupported() -> None:
-    what = small({"dense": {"units": 2}}, optimizer={"adam": {"learning_rate": 0.001}})
-    with pytest.raises(Unsupported, match="beta2 0.999 is 1") as raised:
-        build(what, precision="bfloat16")
+    def adam(beta2: float) -> Computation:
+        settings = {"learning_rate": 0.001, "beta1": 0.9, "beta2": beta2, "eps": 1e-8}
+        return small({"dense": {"units": 2}}, optimizer={"adam": settings})
+
+    with pytest.raises(Unsupported, match=r"beta2 0\.999 is 1") as raised:
+        build(adam(0.999), precision="bfloat16")
     assert raised.value.remedy == "use --precision mixed_bfloat16"
-    build(what, precision="mixed_bfloat16")
-    build(what, "infer", precision="bfloat16")
-    build(small({"dense": {"units": 2}}, optimizer={"adam": {"learning_rate": 0.001, "beta2": 0.99}}), precision="bfloat16")
+    build(adam(0.999), precision="mixed_bfloat16")
+    build(adam(0.999), "infer", precision="bfloat16")
+    build(adam(0.99), precision="bfloat16")
