@@ -56,6 +56,11 @@ class Mac:
         return self.said["expected"]
 
     @property
+    def told(self) -> dict[str, Any]:
+        """The conditions that it has an answer for, as a record holds them."""
+        return {name: value for name, value in self.expected["conditions"].items() if value is not None}
+
+    @property
     def gpu_works(self) -> bool:
         return bool(self.expected.get("gpu_works", True)) and self.said["python"]["machine"] == "arm64"
 

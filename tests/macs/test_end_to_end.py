@@ -66,8 +66,8 @@ def test_a_recorded_mac_runs_quick_and_reports_it(name: str, recorded: Become, t
     assert {key: header["machine"][key] for key in expected} == expected
     assert len(rounds) == 4, "two workloads in two frameworks"
     for each in rounds:
-        assert mac.expected["conditions"].items() <= each["conditions"].items()
-        assert mac.expected["conditions"].items() <= each["conditions"]["after"].items()
+        assert mac.told.items() <= each["conditions"].items()
+        assert mac.told.items() <= each["conditions"]["after"].items()
     if mac.gpu_works:
         assert (status, {each["status"] for each in rounds}) == (0, {"ok"})
         assert "PyTorch mps eager" in table
