@@ -75,28 +75,20 @@ def _seconds(run: Run, cell: str | None) -> dict[int, float]:
     return {m.round: m.seconds_per_step for m in run.rounds if m.cell == cell and m.ok and m.seconds_per_step is not None}
 
 
-def equal(series: Series, rounds: int) -> Outcome | None:
-    """A/A: the original against its copy, in disjoint comparisons of so many rounds; None where there are too few."""
-    judged = list(_cut(series.itself, series.again, rounds))
-    return outcome_of(judged, 1.0) if judged else None
+def equal(series: Series, rounds: int | None) -> Outcome | None:
+    """A/A: the original against its copy in disjoint comparisons of so many rounds, where None is said of as many as the usual goal asks
+    for; None where there are too few."""
+    return _outcome(series.itself, series.again, rounds, 1.0)
 
 
-def slower(series: Series, rounds: int) -> Outcome | None:
-    """The original against the copy that works a tenth more."""
-    judged = list(_cut(series.itself, series.slowed, rounds))
-    return outcome_of(judged, 1 / SLOWED) if judged else None
+def slower(series: Series, rounds: int | None) -> Outcome | None:
+    """The same with the copy that works a tenth more."""
+    return _outcome(series.itself, series.slowed, rounds, 1 / SLOWED)
 
 
-def equal_until(series: Series, goal: float) -> Outcome | None:
-    """A/A with rounds added until the ratio is known within ``goal``, as ``h2h run`` does by default."""
-    judged = list(_until(series.itself, series.again, goal))
-    return outcome_of(judged, 1.0) if judged else None
-
-
-def slower_until(series: Series, goal: float) -> Outcome | None:
-    """The slowed copy with rounds added until the ratio is known within ``goal``."""
-    judged = list(_until(series.itself, series.slowed, goal))
-    return outcome_of(judged, 1 / SLOWED) if judged else None
+def _outcome(first: Mapping[int, float], other: Mapping[int, float], rounds: int | None, truth: float) -> Outcome | None:
+    judged = list(_until(first, other, effort.PRECISION_GOAL) if rounds is None else _cut(first, other, rounds))
+    return outcome_of(judged, truth) if judged else None
 
 
 def ratio_deviation(series: Series) -> float | None:

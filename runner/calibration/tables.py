@@ -15,25 +15,15 @@ from runner.grid import grid
 def real_tables(found: Sequence[Series]) -> str:
     """What intervals, verdicts, added rounds and turns came to on real processes."""
     turns = [one for one in found if not one.alone]
-    goal = effort.PRECISION_GOAL
     parts = []
     if turns:
-        equal: list[tuple[str, Callable[[Series], Outcome | None]]] = [
-            ("3", lambda one: series.equal(one, 3)),
-            ("5", lambda one: series.equal(one, 5)),
-            ("10", lambda one: series.equal(one, 10)),
-            (f"until within {goal:.0%}", lambda one: series.equal_until(one, goal)),
-        ]
-        slower: list[tuple[str, Callable[[Series], Outcome | None]]] = [
-            ("5", lambda one: series.slower(one, 5)),
-            ("10", lambda one: series.slower(one, 10)),
-            (f"until within {goal:.0%}", lambda one: series.slower_until(one, goal)),
-        ]
         headers = ["framework", "device", "rounds", "comparisons", "hold the truth", "false verdicts", "half width, median"]
-        parts += ["### A/A, real processes", _grid(headers, [row for row, _ in _outcomes(turns, equal)], 3)]
-        rows = [[*row[:5], f"{outcome.verdicts['slower']:.0%}", row[6]] for row, outcome in _outcomes(turns, slower)]
-        headers[5] = "called slower"
-        parts += ["### A tenth more work, real processes", _grid(headers, rows, 3)]
+        parts += ["### A/A, real processes", _grid(headers, [row for row, _ in _outcomes(turns, series.equal, (3, 5, 10, None))], 3)]
+        judged = list(_outcomes(turns, series.slower, (5, 10, None)))
+        if judged:
+            headers[5] = "called slower"
+            rows = [[*row[:5], f"{outcome.verdicts['slower']:.0%}", row[6]] for row, outcome in judged]
+            parts += ["### A tenth more work, real processes", _grid(headers, rows, 3)]
     headers = ["framework", "device", "measured", "rounds", "deviation of a round's ratio"]
     rows = [
         [one.title, one.device, one.turns, str(len(one.itself)), "n/a" if (sd := series.ratio_deviation(one)) is None else f"{sd:.1%}"]
@@ -44,14 +34,15 @@ def real_tables(found: Sequence[Series]) -> str:
 
 
 def _outcomes(
-    found: Sequence[Series], kinds: Sequence[tuple[str, Callable[[Series], Outcome | None]]]
+    found: Sequence[Series], judge: Callable[[Series, int | None], Outcome | None], sizes: Sequence[int | None]
 ) -> Iterable[tuple[list[str], Outcome]]:
+    """A row for each series and number of rounds; None stands for the usual goal."""
     for one in found:
-        for rounds, judge in kinds:
-            outcome = judge(one)
+        for rounds in sizes:
+            outcome = judge(one, rounds)
             if outcome is not None:
                 shares = (f"{outcome.covered:.0%}", f"{outcome.false_verdicts:.0%}", f"{outcome.half_width:.1%}")
-                counted = rounds if rounds.isdigit() else f"{rounds} ({outcome.rounds:.1f})"
+                counted = str(rounds) if rounds else f"until within {effort.PRECISION_GOAL:.0%} ({outcome.rounds:.1f})"
                 yield [one.title, one.device, counted, str(outcome.comparisons), *shares], outcome
 
 
