@@ -121,12 +121,13 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_finishes_it(folder: Path) -> 
     words = ["run", "./mine.yaml", *fakes("blocking20", "async20"), "--rounds", "3", "--budget", "0.1", "--mode", "train"]
     process = subprocess.Popen(command(*words), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for_rounds(folder, 2)
+    workers = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "To go on: h2h run --resume" in err
     assert "mine" in out
-    assert no_workers()
+    assert not any(worker.is_running() for worker in workers)
     before = records(only_run(folder), "round")
     done = h2h(folder, "run", "--resume", str(only_run(folder)))
     assert done.returncode == 0, done.stderr
@@ -224,11 +225,6 @@ def wait_for_rounds(folder: Path, wanted: int) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("the run did not get so far")
-
-
-def no_workers() -> bool:
-    workers = [process for process in psutil.process_iter(["cmdline"]) if "frameworks.worker" in (process.info["cmdline"] or ())]
-    return not workers
 
 
 def test_conform_passes_a_right_adapter_and_fails_a_wrong_one(folder: Path) -> None:
