@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 
 import numpy
 
-from frameworks.contract import CellFailure, Job
+from frameworks.contract import CellFailure, Job, Unsupported
 
 # What a parameter and a computed value are of, in each precision (see workloads/README.md for the words).
 PARAMETER_TYPES = {
@@ -20,6 +20,35 @@ PARAMETER_TYPES = {
     "mixed_bfloat16": "float32",
     "mixed_float16": "float32",
 }
+
+DIGITS = {"bfloat16": 8, "float16": 11}  # binary ones of a weight, the leading one included
+
+
+def updates_fit(job: Job) -> None:
+    """Refuse to train weights in a type in which most steps would be lost. Raises :class:`Unsupported`.
+
+    Adam moves a weight by about its learning rate, whatever the gradient (Kingma and Ba, "Adam", ICLR 2015, section 2.1). A step less than
+    half the distance to the next number leaves the weight where it is: one of 2e-5 all those beyond 0.005 in bfloat16.
+    """
+    digits, settings = DIGITS.get(job.precision), job.computation.optimizer
+    if job.mode != "train" or digits is None or settings["kind"] not in ("adam", "adamw"):
+        return
+    bound = settings["learning_rate"] * 2.0**digits  # of weights that can still move
+    lost = total = 0.0
+    for _, parameter in job.computation.network.all_parameters():
+        if parameter.trainable:
+            size = math.prod(parameter.shape)
+            total += size
+            if parameter.centre:
+                lost += size * (abs(parameter.centre) > bound)
+            elif parameter.scale > bound:
+                lost += size * (1 - bound / parameter.scale)
+    if total and lost > total / 2:
+        raise Unsupported(
+            f"steps of {settings['learning_rate']:g} are lost on {100 * lost / total:.0f} % of the weights, which {job.precision} holds in "
+            f"{digits} binary digits",
+            f"use --precision mixed_{job.precision}",
+        )
 
 
 def structure(job: Job, parameters: Mapping[str, numpy.ndarray]) -> None:

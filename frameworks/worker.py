@@ -83,10 +83,12 @@ def main() -> None:
         elif "check" in request:
             job = job_from_json(request["check"])
             adapter = _import(channel, job.framework)
+            _check_fit(job)
             _verify(channel, adapter, job)
         else:
             job = job_from_json(request["job"])
             adapter = _import(channel, job.framework)
+            _check_fit(job)
             compile_seconds = _measure(channel, adapter, job)
             if compile_seconds is not None:
                 if job.golden is not None:
@@ -111,6 +113,13 @@ def _import(channel: Channel, reference: str) -> Adapter:
         raise _import_failure(facts, error) from error
     channel.emit("imported", seconds=seconds, versions={"python": platform.python_version(), **adapter.versions()})
     return adapter
+
+
+def _check_fit(job: Job) -> None:
+    from frameworks import checks  # needs NumPy, see below
+
+    if job.checks:
+        checks.updates_fit(job)
 
 
 def _interpreter() -> str:
