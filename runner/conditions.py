@@ -38,39 +38,43 @@ class Conditions:
 
 def read(said: Mapping[str, Any]) -> Conditions:
     """From the ``conditions`` of a record; ``TypeError`` or ``AttributeError`` where they have another shape."""
-    after = said.get("after", {})
-    gpu = said.get("gpu", {})
-    canaries = [value for value in (_number(said, "canary"), _number(after, "canary")) if value is not None]
-    pressures = [state.get("memory_pressure") for state in (said, after)]
+    after = said.get("after") or {}
+    gpu = said.get("gpu") or {}
+    limit = _higher(said, after, "cpu_speed_limit", min)
+    pressure = after.get("memory_pressure")
+    if not isinstance(pressure, str) or pressure == "normal":
+        before = said.get("memory_pressure")
+        pressure = before if isinstance(before, str) else _higher(said, after, "memory_pressure", max)
     return Conditions(
-        load=_number(said, "load"),
-        canary=max(canaries, default=None),
-        rested=_number(said, "rested") or 0.0,
-        others=_number(said, "others"),
-        stolen=_number(said, "stolen"),
-        power="battery" if "battery" in (said.get("power"), after.get("power")) else said.get("power"),
+        load=_number(said.get("load")),
+        canary=_higher(said, after, "canary", max),
+        rested=_number(said.get("rested")) or 0.0,
+        others=_number(said.get("others")),
+        stolen=_number(said.get("stolen")),
+        power="battery" if after.get("power") == "battery" else said.get("power"),
         low_power=said.get("low_power") is True or after.get("low_power") is True,
-        thermal=next((state["thermal"] for state in (after, said) if state.get("thermal") not in (None, "nominal")), said.get("thermal")),
+        thermal=said.get("thermal") if after.get("thermal") in (None, "nominal") else after["thermal"],
         throttled=_grown(said, after, "throttled"),
-        speed_limit=min((limit for state in (said, after) if (limit := _number(state, "cpu_speed_limit")) is not None), default=None),
+        speed_limit=limit,
         swapped=_grown(said, after, "swap_used"),
-        memory_pressure=next((p for p in pressures if p in ("warning", "critical")), _highest(pressures)),
-        clock=_number(gpu, "clock"),
-        clock_highest=_number(gpu, "clock_highest"),
-        temperature=_number(gpu, "temperature"),
-        held_down=tuple(map(str, gpu.get("held_down", ()))),
+        memory_pressure=pressure,
+        clock=_number(gpu.get("clock")) if gpu else None,
+        clock_highest=_number(gpu.get("clock_highest")) if gpu else None,
+        temperature=_number(gpu.get("temperature")) if gpu else None,
+        held_down=tuple(map(str, gpu.get("held_down", ()))) if gpu else (),
     )
 
 
-def _number(said: Mapping[str, Any], name: str) -> Any:
-    value = said.get(name)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _number(value: Any) -> Any:
+    return value if type(value) is float or type(value) is int else None
+
+
+def _higher(before: Mapping[str, Any], after: Mapping[str, Any], name: str, choose: Any) -> Any:
+    """Of the two values before and after the round, the one that ``choose`` takes; the only one where there is but one."""
+    first, last = _number(before.get(name)), _number(after.get(name))
+    return last if first is None else first if last is None else choose(first, last)
 
 
 def _grown(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> int | None:
-    first, last = _number(before, name), _number(after, name)
+    first, last = _number(before.get(name)), _number(after.get(name))
     return None if first is None or last is None else max(0, last - first)
-
-
-def _highest(values: list[Any]) -> float | None:
-    return max((value for value in values if isinstance(value, int | float)), default=None)
