@@ -60,6 +60,11 @@ class FrameworkState:
     versions: Mapping[str, str] = field(default_factory=dict)
     devices: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def release(self) -> tuple[str, str]:
+        """The framework's own package and version, which stand first but for the interpreter's; empty where nothing was found."""
+        return next(((package, version) for package, version in self.versions.items() if package != "python"), ("", ""))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:

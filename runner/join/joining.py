@@ -6,7 +6,6 @@ computed.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from runner import statistics
@@ -175,11 +174,7 @@ def _chip(place: Sequence[Member]) -> str:
 
 def _versions(place: Sequence[Member]) -> str:
     found = dict.fromkeys(
-        f"{package} {version}"
-        for member in place
-        for state in member.report.header.frameworks.values()
-        if state.status == "ok"
-        for package, version in itertools.islice(state.versions.items(), 1)
+        " ".join(state.release) for member in place for state in member.report.header.frameworks.values() if state.status == "ok"
     )
     return ", ".join(found)
 

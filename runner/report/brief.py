@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable
 
 from runner.grid import grid
+from runner.records import named
 from runner.report import labels, numbers
 from runner.report.details import problems
 from runner.report.labels import Names
@@ -24,9 +25,9 @@ def render(report: Report) -> str:
 def _sentence(report: Report) -> str:
     header, cells = report.header, report.cells()
     versions = [
-        f"{escape(state.title)} {escape(next(iter(state.versions.values()), ''))}".rstrip()
+        f"{escape(state.title)} {escape(state.release[1])}".rstrip()
         for name, state in header.frameworks.items()
-        if any(cell.framework == name and cell.rounds for cell in cells)
+        if any(named(cell.framework, cell.era) == name and cell.rounds for cell in cells)
     ]
     units, precisions = ({getattr(cell, name) for cell in cells} for name in ("unit", "precision"))
     facts = [date(header.started), *([escape(min(precisions))] if len(precisions) == 1 else [])]

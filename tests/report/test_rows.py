@@ -257,3 +257,13 @@ def test_rivals_measured_at_different_precisions_share_no_ratio(tmp_path: Path) 
         cell = row(reported(tmp_path / str(ratio), *(each for pair in pairs for each in pair)), SECOND)
         assert cell.ratio == (None if ratio is None else pytest.approx(ratio))
         assert cell.measured_precision == other
+
+
+def test_a_framework_is_named_with_its_own_version_and_not_with_the_interpreters(tmp_path: Path) -> None:
+    header = two_rivals()
+    versions = {"python": "3.11.7", "torch": "2.13.0+cpu", "numpy": "2.3.1"}
+    states = {name: dataclasses.replace(state, versions=versions) for name, state in header.frameworks.items()}
+    header = dataclasses.replace(header, frameworks=states)
+    reported(tmp_path, timed(FIRST, 0, 1.0), header=header)
+    assert "PyTorch 2.13.0+cpu" in render(read(tmp_path / "run.jsonl"), "markdown", short=True).splitlines()[0]
+    assert states["pytorch"].release == ("torch", "2.13.0+cpu")
