@@ -28,7 +28,7 @@ GROWTH = 20  # the most by which a block grows at once, since the first steps ma
 APART = 1.0  # seconds by which the two clocks part in a block during which the machine slept or its clock was set
 LATENCY_STEPS = 200  # single steps; a 99th percentile needs a hundred
 LATENCY_SECONDS = 2.0  # the most that they may take, but for the least number of them
-LATENCY_LEAST = 20
+LATENCY_LEAST = 5
 PROBE_SECONDS = 0.02  # of the shorter of two blocks whose times are compared: far above what waiting and the clock cost
 PROBE_STEPS = 10_000  # the most steps of it, since a step that costs next to nothing may only have been put off
 
@@ -90,11 +90,12 @@ def time_block(session: Session, steps: int, read_loss: bool) -> Block:
 
 @dataclass(frozen=True)
 class Latency:
-    """Seconds from the call of a step to its result, of ``count`` single ones; ``p99`` is None for fewer than a hundred."""
+    """Seconds from the call of a step to its result, of ``count`` single ones; ``p90`` is None for fewer than ten, ``p99`` for fewer than a
+    hundred."""
 
     count: int
     median: float
-    p90: float
+    p90: float | None
     p99: float | None
 
 
@@ -105,11 +106,13 @@ def latency(session: Session) -> Latency:
     while len(times) < LATENCY_LEAST or (len(times) < LATENCY_STEPS and clock() - begin < LATENCY_SECONDS):
         times.append(timed(lambda: run_steps(session, 1, read_loss=False))[0])
     times.sort()
-    return Latency(len(times), statistics.median(times), _percentile(times, 90), _percentile(times, 99) if len(times) >= 100 else None)
+    return Latency(len(times), statistics.median(times), _percentile(times, 90), _percentile(times, 99))
 
 
-def _percentile(ordered: list[float], percent: int) -> float:
-    """The nearest-rank percentile: the smallest value that so many per cent of all do not pass."""
+def _percentile(ordered: list[float], percent: int) -> float | None:
+    """The nearest-rank percentile: the smallest value that so many per cent of all do not pass. None where none of them could pass it."""
+    if len(ordered) * (100 - percent) < 100:
+        return None
     return ordered[math.ceil(percent / 100 * len(ordered)) - 1]
 
 

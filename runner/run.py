@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
 
+import psutil
+
 from frameworks.contract import CellFailure, Job
 from runner import effort, statistics
 from runner.contestant import Contestant
@@ -170,8 +172,7 @@ class Runner:
 
     def _room(self, ready: list[Contestant]) -> bool:
         needed = max(contestant.resident for contestant in ready) * ROOM
-        available = conditions.now()["memory_available"]
-        return available is None or available > needed
+        return psutil.virtual_memory().available > needed
 
     def _blocks(self, comparison: Comparison) -> int:
         """How many blocks each rival is given: ten, and more where what is known so far says that they serve better than more rounds."""
