@@ -22,7 +22,8 @@ from runner.spec.workload import Workload, digest
 
 SCHEMA = 1
 BATCH = 2
-LARGER_BATCH = 8  # where the batch is a line of points, of which two say nothing, or batch normalisation would see two numbers alone
+LINE_BATCH = 8  # where the batch is a line of points, of which two say nothing
+LONE_BATCH = 64  # where batch normalisation sees one number of each sample: by few of them it multiplies rounding
 
 
 class GoldenError(UserError):
@@ -75,13 +76,13 @@ def path_of(workload: Path) -> Path:
 
 
 def small(computation: Computation) -> Computation:
-    """What a curve is of: the same in a batch of :data:`BATCH`, or of :data:`LARGER_BATCH` where an input is spread over the batch or batch
-    normalisation has one place of each sample: two numbers are normalised to 1 and -1, whatever they are."""
+    """What a curve is of: the same in a batch of :data:`BATCH`, of :data:`LINE_BATCH` where an input is spread over the batch, or of
+    :data:`LONE_BATCH` where batch normalisation has one place of each sample: two numbers are normalised to 1 and -1, whatever they are."""
     if computation.batch is None:
         return computation
     line = any(tensor.fill == "linspace" for tensor in computation.inputs)
     lone = any(node.kind == "batch_norm" and math.prod(node.takes[0][:-1]) == 1 for _, node in computation.network.walk())
-    return dataclasses.replace(computation, batch=LARGER_BATCH if line or lone else BATCH)
+    return dataclasses.replace(computation, batch=LONE_BATCH if lone else LINE_BATCH if line else BATCH)
 
 
 def variants(workload: Workload) -> list[dict[str, Number]]:
