@@ -43,7 +43,7 @@ WITHOUT = {
     *("bert-base-mlm", "bert-large", "distilbert", "gpt2-small"),
     *("densenet121", "mlp-mixer", "vgg16-cifar10", "vit-b16"),
     *("resnet50-cifar", "resnet50-v1", "resnet50-v1-cifar"),
-    *("matmul_long"),
+    "matmul_long",
 }
 SOME = {"matmul"}  # has those of its own sizes and not yet of the larger ones that suites ask for
 
