@@ -342,3 +342,24 @@ def test_soft_placement_while_a_model_is_built_and_on_metal_always(become: Calla
     double.config.set_soft_device_placement = allowed.append
     double.config.get_soft_device_placement = lambda: allowed[-1]
     assert [device.place("metal", True), device.place("metal", False), device.place("cpu", False)] == [True, True, False]
+
+
+def test_what_the_plug_in_has_no_kernels_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tensorflow.python.framework import kernels
+
+    real = kernels.get_registered_kernels_for_op
+
+    def with_the_plug_in(name: str) -> Any:
+        found = real(name)
+        if name == "MatMul":
+            found.kernel.add(op=name, device_type="GPU")
+        return found
+
+    def step(values: Any) -> Any:
+        return tf.math.erfc(tf.matmul(values, values)) + tf.random.stateless_uniform((2, 2), seed=(1, 2))
+
+    monkeypatch.setattr(kernels, "get_registered_kernels_for_op", with_the_plug_in)
+    missing = device.on_the_cpu(tf.function(step), (tf.ones((2, 2)),))
+    assert "Erfc" in missing
+    assert not {"MatMul", "Identity", "Placeholder"} & set(missing), "what the plug-in has, and what every device has"
+    assert not any("KeyCounter" in name for name in missing), "the keys of random numbers are no computation of the workload's"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -149,11 +150,22 @@ def test_energy_of_a_mac_is_that_of_its_chip(monkeypatch: pytest.MonkeyPatch) ->
         def get_cumulative_energy(self) -> Any:
             return type("Metrics", (), {"cpu_total_mj": 5000, "gpu_mj": 7000, "dram_mj": None})
 
+    class Mum:
+        def get_cumulative_energy(self) -> Any:
+            raise RuntimeError("IOReport gave no sample")
+
+    def refuses() -> Any:
+        raise RuntimeError("IOReport has no energy model here")
+
     monkeypatch.setattr(energy.sys, "platform", "darwin")
-    monkeypatch.setattr(energy, "_apple_monitor", Monitor)
-    assert energy.read("mps") == {"cpu": 5.0, "gpu": 7.0}
-    monkeypatch.setattr(energy, "_apple_monitor", lambda: None)
+    for monitor, expected in ((Monitor, {"cpu": 5.0, "gpu": 7.0}), (Mum, {}), (refuses, {})):
+        monkeypatch.setitem(sys.modules, "zeus_apple_silicon", SimpleNamespace(AppleEnergyMonitor=monitor))
+        energy._apple_monitor.cache_clear()
+        assert energy.read("mps") == expected
+    energy._apple_monitor.cache_clear()
+    monkeypatch.setitem(sys.modules, "zeus_apple_silicon", None)  # not installed
     assert energy.read("mps") == {}
+    energy._apple_monitor.cache_clear()
 
 
 class Nvml:
