@@ -169,7 +169,7 @@ def _losses(adapter: Adapter, job: Job, deviating: bool, say: Say) -> tuple[floa
     """The losses of training whose updates are those of the reference; one parameter after the other, for the sake of memory."""
     settings = job.computation.optimizer
     values = data.parameter_values(job.computation, job.seed)
-    trained = {n: values[n].astype(numpy.float64) for n, p in job.computation.network.all_parameters() if p.trainable}
+    trained = {n: values.pop(n).astype(numpy.float64) for n, p in job.computation.network.all_parameters() if p.trainable}
     states = dict.fromkeys(trained, optimizers.State())
     losses = []
     still = dataclasses.replace(job, computation=dataclasses.replace(job.computation, optimizer=STILL))
