@@ -38,25 +38,14 @@ def made(computation: str, **changes: Any) -> Golden:
     return Golden("mine", "0.1.0", "2026-11-30", {"pytorch": {"torch": "2.13.0"}}, (dataclasses.replace(entry, **changes),))
 
 
-# Their curves take hours on two cores and are still to be made, by h2h check --write NAME; until then their rows say unverified.
-WITHOUT = {"bert-base-mlm", "bert-large", "gpt2-small", "mlp-mixer", "vgg16-cifar10"}
-SOME = {"matmul"}  # has those of its own sizes and not yet of the larger ones that suites ask for
-
-
 @pytest.mark.parametrize("path", catalog.all_workloads(), ids=lambda path: path.stem)
 def test_a_workload_of_the_library_has_the_curves_of_what_it_says(path: Path) -> None:
     workload = load_workload(path)
-    if workload.name in WITHOUT:
-        assert not golden.path_of(path).exists(), "it has one now: take it out of WITHOUT"
-        return
     wanted = {digest(golden.small(workload.resolve(**variant))): variant for variant in golden.variants(workload)}
     file = golden.path_of(path)
     assert file.exists(), f"h2h check --write {workload.name}"
     curves = {entry.computation: entry for entry in golden.read(file).curves}
-    if workload.name in SOME:
-        assert curves.keys() < wanted.keys(), "it has all now: take it out of SOME"
-    else:
-        assert curves.keys() == wanted.keys(), f"it changed and its curves did not: h2h check --write {workload.name}"
+    assert curves.keys() == wanted.keys(), f"it changed and its curves did not: h2h check --write {workload.name}"
     for entry in curves.values():
         assert (entry.losses is not None) == ("train" in workload.modes)
         sensitivity = 0.0 if entry.sensitivity is None else max(entry.sensitivity["float32"])
@@ -87,7 +76,7 @@ def test_batch_normalisation_of_two_numbers_is_no_curve(tmp_path: Path) -> None:
 
 def test_no_file_is_of_a_workload_that_is_gone() -> None:
     names = {path.stem for path in catalog.all_workloads()}
-    assert {path.stem for path in (catalog.library() / "golden").glob("*.json")} == names - WITHOUT
+    assert {path.stem for path in (catalog.library() / "golden").glob("*.json")} == names
 
 
 def test_a_curve_is_found_at_any_batch_and_not_when_anything_else_changed(tmp_path: Path) -> None:
