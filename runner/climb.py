@@ -98,7 +98,7 @@ def climbers(run: Run) -> dict[Climber, dict[int, float | None]]:
     failed = {measured.cell for measured in run.rounds if not measured.ok}
     found: dict[Climber, dict[int, float | None]] = {}
     for cell in run.header.cells:
-        seconds = [each for each in run.finished(cell.id).values() if each is not None]
+        seconds = [statistics.median_of(times) for times in run.finished(cell.id).values() if times]
         tried = found.setdefault(_climber(cell), {})
         if cell.batch is not None and (seconds or cell.id in failed):
             tried[cell.batch] = None if cell.id in failed else cell.batch / statistics.median_of(seconds)

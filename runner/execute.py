@@ -23,6 +23,7 @@ from runner.records import Cells, End, Header, named
 from runner.report import render
 from runner.request import Request, RequestError, references, resolve
 from runner.run import Runner
+from runner.statistics import Times
 
 RESULT, TABLE, LOGS = "run.jsonl", "report.md", "logs"
 MEMORY_SHARE = 0.9  # of the machine that a child may hold where no limit is given
@@ -116,7 +117,7 @@ def _carry_out(
     found: dict[str, Found],
     file: runfile.RunFile,
     home: Path,
-    done: dict[str, dict[int, float | None]],
+    done: dict[str, dict[int, Times]],
     failed: list[str],
     given_up: set[tuple[str, int]],
 ) -> int:

@@ -23,7 +23,7 @@ from runner.probe import Found
 from runner.progress import Progress
 from runner.proofs import Proofs
 from runner.records import Record, Started
-from runner.statistics import Ratio
+from runner.statistics import Ratio, Times
 
 MOST_BLOCKS = 5 * BLOCKS  # of a round, however much they differ
 ROOM = 1.3  # a rival is given this many times the memory of the first before it is started beside it
@@ -52,18 +52,18 @@ class Runner:
         self._began = time.monotonic()
         self._crowded: set[str] = set()  # comparisons whose rivals do not fit beside each other
         self._failed: set[str] = set()  # cells that are not tried again
-        self._seconds: dict[str, dict[int, float]] = {}  # of a step, by cell and round
+        self._times: dict[str, dict[int, Times]] = {}  # of steps, by cell and round
         self._costs: dict[str, effort.Costs] = {}  # of a round, by cell
 
-    def run(self, done: Mapping[str, Mapping[int, float | None]], failed: Iterable[str], given_up: Set[tuple[str, int]]) -> None:
+    def run(self, done: Mapping[str, Mapping[int, Times]], failed: Iterable[str], given_up: Set[tuple[str, int]]) -> None:
         """All rounds, each over all comparisons, so that a run that is stopped has treated them alike.
 
-        ``done`` holds the rounds already measured, by cell, with the seconds of a step, ``failed`` cells that have failed, ``given_up``
+        ``done`` holds the rounds already measured, by cell, with their blocks, ``failed`` cells that have failed, ``given_up``
         rounds of a comparison during which the runner itself was killed twice.
         """
         self._failed.update(failed)
         for cell, rounds in done.items():
-            self._seconds[cell] = {number: seconds for number, seconds in rounds.items() if seconds is not None}
+            self._times[cell] = {number: times for number, times in rounds.items() if times}
         for number in itertools.count():
             wanted = [comparison for comparison in self.plan.comparisons if self._wants_round(comparison, number)]
             if not wanted:
@@ -89,10 +89,10 @@ class Runner:
 
     def _ratios(self, comparison: Comparison) -> list[Ratio | None]:
         """Of the rivals to the first of them, as far as they are known."""
-        speeds = [self._seconds[cell.id] for cell in comparison.cells if cell.id not in self._failed and cell.id in self._seconds]
-        return [statistics.speed_ratio(speeds[0], other, statistics.ADDED_CONFIDENCE) for other in speeds[1:]]
+        sides = [self._times[cell.id] for cell in comparison.cells if cell.id not in self._failed and cell.id in self._times]
+        return [statistics.speed_ratio(sides[0], other, statistics.ADDED_CONFIDENCE) for other in sides[1:]]
 
-    def _left(self, done: Mapping[str, Mapping[int, float | None]]) -> int:
+    def _left(self, done: Mapping[str, Mapping[int, Times]]) -> int:
         """How many rounds of cells are probably to come, by what is known so far."""
         settings, left = self.plan.settings, 0
         for comparison in self.plan.comparisons:
@@ -101,7 +101,7 @@ class Runner:
                 needed = (effort.rounds_needed(ratio, settings.precision_goal, settings.max_rounds) for ratio in self._ratios(comparison))
                 rounds = max([rounds, *needed])
             for cell in comparison.cells:
-                measured = len({*self._seconds.get(cell.id, ()), *done.get(cell.id, ())})
+                measured = len({*self._times.get(cell.id, ()), *done.get(cell.id, ())})
                 left += 0 if cell.id in self._failed else max(0, rounds - measured)
         return left
 
@@ -206,7 +206,7 @@ class Runner:
             self._failed.add(cell.id)
         else:
             steps = [block.seconds / block.steps for block in contestant.blocks]
-            self._seconds.setdefault(cell.id, {})[contestant.round] = statistics.median_of(steps)
+            self._times.setdefault(cell.id, {})[contestant.round] = steps
             start = sum(seconds for seconds in contestant.prepare.values())
             self._costs.setdefault(cell.id, effort.Costs()).add(steps, start, sum(block.seconds for block in contestant.blocks))
         self.write(contestant.record())

@@ -23,7 +23,7 @@ from runner import conditions
 from runner.conditions import Conditions
 from runner.errors import UserError
 from runner.records import SCHEMA, Cells, End, Header, Note, Started
-from runner.statistics import median_of
+from runner.statistics import Times, median_of
 from runner.steadiness import trend
 
 LATENCY = ("count", "median", "p90", "p99")
@@ -53,7 +53,8 @@ class Facts:
 class Measured:
     """A round as reports need it: a :class:`runner.records.Round` with its blocks summed up. Times in seconds, memory in bytes.
 
-    ``seconds_per_step`` is None where no block was timed; ``block_deviation`` is the blocks' standard deviation relative to their mean,
+    ``times`` are the seconds per step of its blocks in the order of time, ``seconds_per_step`` their median, None without any;
+    ``block_deviation`` is the blocks' standard deviation relative to their mean,
     None for fewer than two; ``trend`` that of :func:`runner.steadiness.trend`; ``joules`` by meter were taken by ``energy_steps`` steps.
     """
 
@@ -64,7 +65,7 @@ class Measured:
     reason: str
     remedy: str
     notes: tuple[Note, ...]
-    blocks: int
+    times: tuple[float, ...]
     seconds_per_step: float | None
     block_deviation: float | None
     trend: float | None
@@ -117,16 +118,16 @@ class Run:
         """What a person calls it: its folder, or the file where it has another name than in a folder of its own."""
         return self.path.absolute().parent.name if self.path.name == "run.jsonl" else self.path.name
 
-    def finished(self, cell: str) -> dict[int, float | None]:
-        """The rounds of a cell that need not be measured again, those with any result but ``interrupted``, with the seconds of a step."""
+    def finished(self, cell: str) -> dict[int, Times]:
+        """The rounds of a cell that need not be measured again, those with any result but ``interrupted``, with their blocks, if any."""
         return dict(self._finished.get(cell, ()))
 
     @functools.cached_property
-    def _finished(self) -> dict[str, dict[int, float | None]]:
-        finished: dict[str, dict[int, float | None]] = {}
+    def _finished(self) -> dict[str, dict[int, Times]]:
+        finished: dict[str, dict[int, Times]] = {}
         for measured in self.rounds:
             if measured.status != "interrupted":
-                finished.setdefault(measured.cell, {})[measured.round] = measured.seconds_per_step
+                finished.setdefault(measured.cell, {})[measured.round] = measured.times
         return finished
 
     def failed(self, cell: str) -> bool:
@@ -283,7 +284,7 @@ class _Reader:
                 reason=sys.intern(reason),
                 remedy=sys.intern(remedy),
                 notes=self._notes(cell, data.get("notes", [])),
-                blocks=len(blocks),
+                times=tuple(times),
                 seconds_per_step=median_of(times) if times else None,
                 block_deviation=_deviation(times),
                 trend=trend(times),

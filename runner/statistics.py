@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Verdict = Literal["faster", "slower", "same", "unclear"]
+Times = Sequence[float]
+"""Seconds per step of a round's blocks, in the order of time."""
 
 CONFIDENCE = 0.95
 ADDED_CONFIDENCE = 0.975  # nominal, where rounds were added until the interval was narrow: see speed_ratio
@@ -95,13 +97,23 @@ def spread(values: Sequence[float]) -> float | None:
     return _mean_and_error([math.log(value) for value in values])[1] * math.sqrt(len(values))
 
 
-def speed_ratio(
-    first: Mapping[int, float], other: Mapping[int, float], confidence: float = CONFIDENCE, verdict_confidence: float | None = None
-) -> Ratio | None:
-    """How many times as fast ``other`` is as ``first``, from seconds per step by round; None without a common round.
+def round_ratio(first: Times, other: Times) -> float:
+    """How many times as fast ``other`` is as ``first`` in one round: the median over the turns, in each of which both had one block.
 
-    Rivals are measured in turns within a round, so each common round gives one ratio from which the disturbances of that time have
-    cancelled. The value is their geometric mean, the interval that of Student's t for the mean of their logarithms:
+    Blocks of one turn lie next to each other in time, so that what slows the machine then slows both and cancels, which it does not in
+    the ratio of two medians: Bulej et al., "Duet benchmarking: improving measurement accuracy in the cloud", ICPE 2020. Blocks of the
+    side that went on alone have no partner and do not count. Raises ``ValueError`` without blocks.
+    """
+    return _exp(median_of([math.log(one / two) for one, two in zip(first, other, strict=False)]))
+
+
+def speed_ratio(
+    first: Mapping[int, Times], other: Mapping[int, Times], confidence: float = CONFIDENCE, verdict_confidence: float | None = None
+) -> Ratio | None:
+    """How many times as fast ``other`` is as ``first``, from the blocks by round; None without a common round.
+
+    Each common round gives one ratio (:func:`round_ratio`). The value is their geometric mean, the interval that of Student's t for the
+    mean of their logarithms:
     Alf and Grossberg, "The geometric mean: confidence limits and significance tests", Perception & Psychophysics 26 (1979). Each
     comparison stands on its own rounds. To borrow the variance of the other rows (moderated t: Smyth, Statistical Applications in
     Genetics and Molecular Biology 3, 2004) would narrow most intervals, but leave a row that is noisier than its neighbours with
@@ -115,7 +127,7 @@ def speed_ratio(
     common = sorted(first.keys() & other.keys())
     if not common:
         return None
-    logs = [math.log(first[number]) - math.log(other[number]) for number in common]
+    logs = [math.log(round_ratio(first[number], other[number])) for number in common]
     count = len(logs)
     if count == 1:
         return Ratio(_exp(logs[0]), None, None, 1, None, "unclear")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from runner import effort, statistics, steadiness
-from runner.statistics import Ratio, Verdict
+from runner.statistics import Ratio, Times, Verdict
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def covers(low: float | None, high: float | None, truth: float) -> bool:
     return low is None or high is None or low <= truth <= high
 
 
-def compare(first: Sequence[float], other: Sequence[float], goal: float | None = None) -> Ratio:
-    """The ratio as a report of these rounds' times has it; with a ``goal``, of as many of the rounds as would have been measured."""
+def compare(first: Sequence[Times], other: Sequence[Times], goal: float | None = None) -> Ratio:
+    """The ratio as a report of these rounds has it; with a ``goal``, of as many of the rounds as would have been measured."""
     start = statistics.VERDICT_ROUNDS if goal is not None else len(first)
     for count in range(start, len(first) + 1):
         ratio = _ratio(first[:count], other[:count], statistics.CONFIDENCE if goal is None else statistics.ADDED_CONFIDENCE)
@@ -63,8 +63,8 @@ def compare(first: Sequence[float], other: Sequence[float], goal: float | None =
     return ratio
 
 
-def _ratio(first: Sequence[float], other: Sequence[float], confidence: float) -> Ratio:
-    bimodal = any(steadiness.two_speeds(side) for side in (first, other))
+def _ratio(first: Sequence[Times], other: Sequence[Times], confidence: float) -> Ratio:
+    bimodal = any(steadiness.two_speeds([statistics.median_of(blocks) for blocks in side]) for side in (first, other))
     level = statistics.BIMODAL_CONFIDENCE if bimodal else confidence
     ratio = statistics.speed_ratio(dict(enumerate(first)), dict(enumerate(other)), confidence, level)
     assert ratio is not None

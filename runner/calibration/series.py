@@ -17,21 +17,21 @@ from runner import effort, statistics
 from runner.calibration.outcome import Outcome, compare, outcome_of
 from runner.request import Request
 from runner.runreader import Run
-from runner.statistics import Ratio
+from runner.statistics import Ratio, Times
 
 WORKLOAD, BATCH = "mlp-mnist", 16  # steps so short that a block has a hundred of them, and a tenth more is a tenth
 
 
 @dataclass(frozen=True)
 class Series:
-    """Seconds of a step by round for the original and its copies; rounds in which one of them failed are left out."""
+    """The blocks by round of the original and its copies; rounds in which one of them failed are left out."""
 
     title: str
     device: str
     alone: bool
-    itself: Mapping[int, float]
-    again: Mapping[int, float]
-    slowed: Mapping[int, float]
+    itself: Mapping[int, Times]
+    again: Mapping[int, Times]
+    slowed: Mapping[int, Times]
 
     @property
     def turns(self) -> str:
@@ -64,15 +64,15 @@ def of(run: Run) -> list[Series]:
     for cells in by_comparison.values():
         for name, id in cells.items():
             if f"{name}-again" in cells:
-                sides = [_seconds(run, cells.get(name + end)) for end in ("", "-again", "-slowed")]
+                sides = [_blocks(run, cells.get(name + end)) for end in ("", "-again", "-slowed")]
                 title = run.header.frameworks[name].title
                 device = next(cell.device for cell in run.header.cells if cell.id == id)
                 found.append(Series(title, device, any(m.alone for m in run.rounds if m.cell == id), *sides))
     return found
 
 
-def _seconds(run: Run, cell: str | None) -> dict[int, float]:
-    return {m.round: m.seconds_per_step for m in run.rounds if m.cell == cell and m.ok and m.seconds_per_step is not None}
+def _blocks(run: Run, cell: str | None) -> dict[int, Times]:
+    return {m.round: m.times for m in run.rounds if m.cell == cell and m.ok and m.times}
 
 
 def equal(series: Series, rounds: int | None) -> Outcome | None:
@@ -86,7 +86,7 @@ def slower(series: Series, rounds: int | None) -> Outcome | None:
     return _outcome(series.itself, series.slowed, rounds, 1 / SLOWED)
 
 
-def _outcome(first: Mapping[int, float], other: Mapping[int, float], rounds: int | None, truth: float) -> Outcome | None:
+def _outcome(first: Mapping[int, Times], other: Mapping[int, Times], rounds: int | None, truth: float) -> Outcome | None:
     judged = list(_until(first, other, effort.PRECISION_GOAL) if rounds is None else _cut(first, other, rounds))
     return outcome_of(judged, truth) if judged else None
 
@@ -94,17 +94,17 @@ def _outcome(first: Mapping[int, float], other: Mapping[int, float], rounds: int
 def ratio_deviation(series: Series) -> float | None:
     """The standard deviation of the logarithm of one round's ratio, A/A: what turns make small."""
     common = series.itself.keys() & series.again.keys()
-    return statistics.spread([series.again[number] / series.itself[number] for number in sorted(common)])
+    return statistics.spread([statistics.round_ratio(series.itself[number], series.again[number]) for number in sorted(common)])
 
 
-def _cut(first: Mapping[int, float], other: Mapping[int, float], rounds: int) -> Iterator[Ratio]:
+def _cut(first: Mapping[int, Times], other: Mapping[int, Times], rounds: int) -> Iterator[Ratio]:
     common = sorted(first.keys() & other.keys())
     for start in range(0, len(common) - rounds + 1, rounds):
         chosen = common[start : start + rounds]
         yield compare([first[number] for number in chosen], [other[number] for number in chosen])
 
 
-def _until(first: Mapping[int, float], other: Mapping[int, float], goal: float) -> Iterator[Ratio]:
+def _until(first: Mapping[int, Times], other: Mapping[int, Times], goal: float) -> Iterator[Ratio]:
     """Comparisons that end by themselves; the last one, which the series may have cut off, does not count."""
     common = sorted(first.keys() & other.keys())
     while common:

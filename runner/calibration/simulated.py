@@ -3,7 +3,7 @@
 """Comparisons whose truth is known, made up with the kinds of noise that machines have.
 
 Sizes of noise follow measurements of a shared two-core machine: processes of one program differ by 4 % (standard deviation), the ratio
-of two medians of blocks has a standard error of about 2 % within a round. NumPy draws the block times; everything after them is what a
+of a round has a standard error of about 2 %. NumPy draws the block times; everything after them is what a
 report does.
 """
 
@@ -46,14 +46,13 @@ def simulate_means(kind: Kind, means: int, rows: int, rounds: int, blocks: int, 
 
 def round_times(
     kind: Kind, comparisons: int, rounds: int, blocks: int, true_ratio: float, seed: int
-) -> list[tuple[list[float], list[float]]]:
-    """For each comparison the seconds per step of the first side's rounds and of the other's."""
+) -> list[tuple[list[list[float]], list[list[float]]]]:
+    """For each comparison the blocks of the first side's rounds and of the other's, in seconds per step."""
     import numpy as np
 
     logs = block_logs(kind, comparisons, rounds, blocks, seed)
     logs[:, 1] -= math.log(true_ratio)
-    medians = np.exp(np.median(logs, axis=-1))
-    return [(first, other) for first, other in medians.tolist()]
+    return [(first, other) for first, other in np.exp(logs).tolist()]
 
 
 def block_logs(kind: Kind, comparisons: int, rounds: int, blocks: int, seed: int) -> np.ndarray[Any, np.dtype[np.float64]]:

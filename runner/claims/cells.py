@@ -14,6 +14,7 @@ from runner.precision import CLASSES
 from runner.report.model import CellRow
 from runner.report.rows import report
 from runner.runreader import Run
+from runner.statistics import Times
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,10 @@ class Cells:
     def __init__(self, run: Run, computations: Computations) -> None:
         self.computations = computations
         self.cells = report(run).cells()
-        self.times: dict[str, dict[int, float]] = {}
+        self.times: dict[str, dict[int, Times]] = {}
         for one in run.rounds:
-            if one.ok and one.seconds_per_step is not None:
-                self.times.setdefault(one.cell, {})[one.round] = one.seconds_per_step
+            if one.ok and one.times:
+                self.times.setdefault(one.cell, {})[one.round] = one.times
 
     def lacking(self, claim: Claim) -> str:
         """Why no cell stands beside a figure at all; empty where one does."""

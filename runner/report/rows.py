@@ -113,7 +113,7 @@ def _row(cell: Cell, rounds: Sequence[Measured], failures: Sequence[_Failure], c
         remedy=worst.remedy if worst else "",
         rounds=len(good),
         rounds_failed=sum(failure.round is not None for failure in failures),
-        blocks=sum(measured.blocks for measured in good),
+        blocks=sum(len(measured.times) for measured in good),
         alone=any(measured.alone for measured in good),
         seconds_per_step=seconds.value,
         seconds_per_step_low=seconds.low,
@@ -217,9 +217,10 @@ def _compared(
         first = row.get(to)
         if first is None or column not in row or not comparable(first.measured_precision, row[column].measured_precision):
             continue
-        sides = _times(rounds[first.cell]), _times(rounds[row[column].cell])
-        bimodal = any(steadiness.two_speeds(list(times.values())) for times in sides)
-        found = statistics.speed_ratio(*sides, level, statistics.BIMODAL_CONFIDENCE if bimodal else level)
+        sides = [[m for m in rounds[cell.cell] if m.ok and m.seconds_per_step is not None] for cell in (first, row[column])]
+        bimodal = any(steadiness.two_speeds([m.seconds_per_step for m in side if m.seconds_per_step is not None]) for side in sides)
+        one, other = ({m.round: m.times for m in side} for side in sides)
+        found = statistics.speed_ratio(one, other, level, statistics.BIMODAL_CONFIDENCE if bimodal else level)
         if found is not None:
             ordered[column] = dataclasses.replace(
                 row[column],
@@ -232,10 +233,6 @@ def _compared(
                 ratio_to=first.cell,
             )
     return ordered
-
-
-def _times(rounds: Iterable[Measured]) -> dict[int, float]:
-    return {m.round: m.seconds_per_step for m in rounds if m.ok and m.seconds_per_step is not None}
 
 
 def _means(mode: str, references: Mapping[Column, Column], rows: Sequence[dict[Column, CellRow]], level: float) -> Iterable[Mean]:

@@ -75,9 +75,12 @@ def test_the_simulation_would_tell_a_statistic_that_lies(monkeypatch: pytest.Mon
 
 def test_turns_cancel_the_swings_of_the_machine() -> None:
     first, other = zip(*simulated.round_times("swings", 200, 3, 10, 1.0, 8), strict=True)
-    alone = [a[0] / b[1] for a, b in zip(first, other, strict=True)]  # of different rounds, as without turns
-    turns = [a[0] / b[0] for a, b in zip(first, other, strict=True)]
-    assert (statistics.spread(alone) or 0) > 1.5 * (statistics.spread(turns) or 0)
+    alone = [statistics.round_ratio(a[0], b[1]) for a, b in zip(first, other, strict=True)]  # of different rounds, as without turns
+    turns = [statistics.round_ratio(a[0], b[0]) for a, b in zip(first, other, strict=True)]
+    medians = [statistics.median_of(a[0]) / statistics.median_of(b[0]) for a, b in zip(first, other, strict=True)]
+    spreads = [statistics.spread(ratios) or 0 for ratios in (alone, medians, turns)]
+    assert spreads[0] > 1.5 * spreads[2]
+    assert spreads[1] > spreads[2], "the ratio of two medians takes blocks of different turns"
 
 
 def test_a_seed_makes_it_repeatable() -> None:

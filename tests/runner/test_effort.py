@@ -14,7 +14,7 @@ from runner.statistics import ADDED_CONFIDENCE, Ratio
 
 
 def ratio_of(*ratios: float) -> Ratio:
-    found = statistics.speed_ratio(dict(enumerate(ratios)), dict.fromkeys(range(len(ratios)), 1.0), ADDED_CONFIDENCE)
+    found = statistics.speed_ratio({n: [ratio] for n, ratio in enumerate(ratios)}, {n: [1.0] for n in range(len(ratios))}, ADDED_CONFIDENCE)
     assert found is not None
     return found
 

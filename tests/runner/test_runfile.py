@@ -89,7 +89,7 @@ def test_what_was_written_is_read(path: Path) -> None:
     assert run.started == (Started("c" * 16, 0, (A, B)),)
     assert run.end == End("complete")
     first, second = run.rounds
-    assert (first.seconds_per_step, first.blocks) == (pytest.approx(0.2), 3)
+    assert (first.seconds_per_step, len(first.times)) == (pytest.approx(0.2), 3)
     assert (first.import_seconds, first.first_step_seconds, first.process_peak, first.loss_last) == (2.0, 0.3, 2**28, 2.2)
     assert first.notes == (Note("not_steady", "blocks differed by 5 %"),)
     assert first.conditions.load == 0.5

@@ -23,7 +23,7 @@ from tests.report import recorded
 def made(rounds: int, noise: float, seed: int = 0) -> Series:
     """A series of processes that differ by so much, and a copy that takes a tenth longer."""
     draw = random.Random(seed)
-    sides = [{n: factor * draw.lognormvariate(0, noise) for n in range(rounds)} for factor in (1.0, 1.0, copies.SLOWED)]
+    sides = [{n: [factor * draw.lognormvariate(0, noise)] for n in range(rounds)} for factor in (1.0, 1.0, copies.SLOWED)]
     return Series("PyTorch", "cpu", False, *sides)
 
 

@@ -18,9 +18,14 @@ from runner.statistics import Aggregate, Estimate, Ratio
 times = st.floats(1e-6, 1e3)
 
 
+def rounds(*seconds: float) -> dict[int, list[float]]:
+    """Rounds of one block each."""
+    return {number: [each] for number, each in enumerate(seconds)}
+
+
 def ratio_of(*ratios: float, confidence: float = statistics.CONFIDENCE) -> Ratio:
     """The ratio of rounds in which the second side was so many times as fast as the first."""
-    found = statistics.speed_ratio(dict(enumerate(ratios)), dict.fromkeys(range(len(ratios)), 1.0), confidence)
+    found = statistics.speed_ratio(rounds(*ratios), rounds(*[1.0] * len(ratios)), confidence)
     assert found is not None
     return found
 
@@ -62,7 +67,7 @@ def test_spread_is_the_deviation_of_logarithms() -> None:
 
 def test_ratio_of_paired_rounds_by_hand() -> None:
     # log ratios ln 1 and ln 4: mean ln 2, standard error ln 2, and t(0.975, 1) = 12.706
-    ratio = statistics.speed_ratio({0: 1.0, 1: 4.0, 2: 5.0}, {0: 1.0, 1: 1.0, 7: 3.0})
+    ratio = statistics.speed_ratio({0: [1.0], 1: [4.0], 2: [5.0]}, {0: [1.0], 1: [1.0], 7: [3.0]})
     assert ratio is not None
     assert (ratio.value, ratio.rounds, ratio.error) == (pytest.approx(2.0), 2, pytest.approx(math.log(2)))
     assert ratio.low == pytest.approx(2 ** (1 - 12.7062), rel=1e-4)
@@ -78,22 +83,36 @@ def test_ratio_is_the_one_sample_t_test_of_scipy(ratios: list[float]) -> None:
 
 
 def test_pairing_cancels_what_both_sides_suffered() -> None:
-    ratio = statistics.speed_ratio({0: 1.0, 1: 10.0, 2: 3.0}, {0: 2.0, 1: 20.0, 2: 6.0})
+    ratio = statistics.speed_ratio(rounds(1.0, 10.0, 3.0), rounds(2.0, 20.0, 6.0))
     assert ratio is not None
     assert (ratio.value, ratio.low, ratio.high) == pytest.approx((0.5, 0.5, 0.5))
 
 
+def test_blocks_of_one_turn_cancel_what_slowed_the_machine_then() -> None:
+    slowed = [1.0, 1.0, 3.0, 3.0, 3.0, 1.0, 1.0]
+    first, other = slowed, [2.0 * factor for factor in slowed]
+    other[1] *= 40  # a block that was hit by itself is one of many
+    assert statistics.round_ratio(first, other) == pytest.approx(0.5)
+    assert statistics.median_of(first) / statistics.median_of(other) == pytest.approx(0.5 / 3), "medians take blocks of different turns"
+
+
+def test_blocks_without_a_partner_do_not_count() -> None:
+    assert statistics.round_ratio([1.0, 1.0], [2.0, 2.0, 900.0, 900.0, 900.0]) == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="no values"):
+        statistics.round_ratio([], [1.0])
+
+
 def test_one_common_round_gives_a_ratio_without_interval() -> None:
-    assert statistics.speed_ratio({0: 2.0, 1: 1.0}, {0: 1.0}) == Ratio(pytest.approx(2.0), None, None, 1, None, "unclear")
+    assert statistics.speed_ratio(rounds(2.0, 1.0), rounds(1.0)) == Ratio(pytest.approx(2.0), None, None, 1, None, "unclear")
 
 
 def test_no_common_round_gives_no_ratio() -> None:
-    assert statistics.speed_ratio({0: 2.0}, {1: 1.0}) is None
+    assert statistics.speed_ratio({0: [2.0]}, {1: [1.0]}) is None
 
 
 @given(st.lists(st.tuples(times, times), min_size=2, max_size=12))
 def test_swapping_sides_inverts_ratio_and_interval(pairs: list[tuple[float, float]]) -> None:
-    first, other = ({n: pair[side] for n, pair in enumerate(pairs)} for side in (0, 1))
+    first, other = (rounds(*(pair[side] for pair in pairs)) for side in (0, 1))
     forth, back = statistics.speed_ratio(first, other), statistics.speed_ratio(other, first)
     assert forth is not None and back is not None and forth.low is not None and forth.high is not None and back.high is not None
     assert forth.low <= forth.value * (1 + 1e-9) and forth.value <= forth.high * (1 + 1e-9)
@@ -133,7 +152,7 @@ def test_same_is_two_one_sided_tests_of_scipy() -> None:
 
 
 def test_a_verdict_may_ask_for_more_than_the_interval() -> None:
-    first, other = dict(enumerate((1.06, 1.09, 1.06, 1.09, 1.06))), dict.fromkeys(range(5), 1.0)
+    first, other = rounds(1.06, 1.09, 1.06, 1.09, 1.06), rounds(*[1.0] * 5)
     plain, careful = statistics.speed_ratio(first, other), statistics.speed_ratio(first, other, verdict_confidence=0.9999)
     assert plain is not None and careful is not None
     assert (plain.verdict, careful.verdict) == ("faster", "unclear")
