@@ -19,7 +19,7 @@ from runner.request import Request
 from runner.runreader import Run
 from runner.statistics import Ratio, Times
 
-WORKLOAD, BATCH = "mlp-mnist", 16  # steps so short that a block has a hundred of them, and a tenth more is a tenth
+WORKLOAD, BATCH = "lenet5-mnist", 4  # steps so short that a block has many, of which a tenth is a tenth, and processes that differ little
 
 
 @dataclass(frozen=True)
