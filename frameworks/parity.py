@@ -7,8 +7,8 @@ its batch and in having no dropout, and compares loss by loss. For inference a s
 Errors are relative: of a loss to the golden one (to a tenth of the curve's largest where it is smaller), of an output to the
 largest of the sample; of outputs that are integers, which are right or wrong, the share that is wrong. How large an honest one may be
 depends on the precision and on the curve: training multiplies rounding, hardly in a small network and a millionfold in a deep one with
-batch normalisation. So a curve says how far it moves when its start weights do, and each loss is allowed that besides what
-:data:`TOLERANCES` allows; where it comes to more than :data:`LIMIT`, comparing ends.
+batch normalisation. So a curve says how far it moves when each step sees its weights a little off, and each loss is allowed that besides
+what :data:`TOLERANCES` allows; where it comes to more than :data:`LIMIT`, comparing ends.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LIMIT = 0.2  # a loss that may be farther off than this proves nothing
 TIES = 0.25  # of the integers of an argmax may be others where the inputs are rounded to half precision, which makes equals of the largest
 ROOM = 5  # errors come from every operation and not from the weights alone: measured, three times the sensitivity at most
 
-# Relative moves of the start weights: some roundings to float32, and one to the eight bits of bfloat16, the narrowest.
+# Relative moves of the weights that a step sees: some roundings to float32, and one to the eight bits of bfloat16, the narrowest.
 MOVES = {"float32": 2.0**-22, "half": 2.0**-9}
 
 # An optimizer that changes nothing and remembers nothing: what is left of a step is its loss and the running statistics.
@@ -52,8 +52,8 @@ class Curve:
 
     ``losses`` is None for what cannot be trained. ``deviating`` holds the losses under the other formula that frameworks are known to use
     for the optimizer, None where there is none (see :mod:`frameworks.reference.optimizers`). ``sensitivity`` says for each kind of
-    :data:`MOVES` by how much, relatively, the losses move with the start weights. ``values`` are those of the outputs' elements that
-    :func:`sampled` takes. ``rounds``: the framework declares that it rounds constants to float32 before it computes with them.
+    :data:`MOVES` by how much, relatively, the losses move with the weights that steps see. ``values`` are those of the outputs' elements
+    that :func:`sampled` takes. ``rounds``: the framework declares that it rounds constants to float32 before it computes with them.
     """
 
     losses: tuple[float, ...] | None
@@ -131,18 +131,32 @@ def _may_deviate(computation: Computation) -> bool:
 
 
 def _sensitivity(adapter: Adapter, job: Job, golden: Sequence[float], say: Say) -> dict[str, tuple[float, ...]]:
-    """How far losses move with the start weights, by training in float32: what is wrong there is so on both sides of the difference."""
-    job = dataclasses.replace(job, precision="float32")
-    values = data.parameter_values(job.computation, job.seed)
-    runs = {}
-    for kind, move in {"none": 0.0, **MOVES}.items():
-        say(f"start weights moved by {move:.1g}")
-        with _session(adapter, job) as session:
-            draw = numpy.random.RandomState(job.seed)
-            session.load({name: value * (1 + move * draw.uniform(-1, 1, value.shape)) for name, value in values.items()})
-            runs[kind] = [_stepped(session, step) for step in range(1, STEPS + 1)]
+    """How far losses move with the weights, by training in float32: what is wrong there is so on both sides of the difference."""
+    runs = {
+        kind: _unsteady(adapter, dataclasses.replace(job, precision="float32"), move, say) for kind, move in {"none": 0.0, **MOVES}.items()
+    }
     still = runs.pop("none")
     return {kind: tuple(_errors(moved, still, golden)) for kind, moved in runs.items()}
+
+
+def _unsteady(adapter: Adapter, job: Job, move: float, say: Say) -> list[float]:
+    """Losses of training whose every step sees the weights moved anew, and changes those that were not.
+
+    So does a precision that rounds weights for a step alone. Gradients then err in every step on their own, and an optimizer that goes by
+    their sign (Adam, at first) goes astray, which weights that are moved once, at the start, do not show.
+    """
+    draw = numpy.random.RandomState(job.seed)
+    weights = data.parameter_values(job.computation, job.seed)
+    losses = []
+    with _session(adapter, job) as session:
+        for step in range(1, STEPS + 1):
+            say(f"step {step} with weights moved by {move:.1g}")
+            session.load({name: value * (1 + move * draw.uniform(-1, 1, value.shape)) for name, value in weights.items()})
+            before = session.parameters()
+            losses.append(_stepped(session, step))
+            for name, after in session.parameters().items():
+                weights[name] = (weights[name] + (after - before.pop(name))).astype(numpy.float32)
+    return losses
 
 
 def _outputs(adapter: Adapter, job: Job, say: Say) -> tuple[Array, bool]:
