@@ -23,9 +23,11 @@ PARAMETER_TYPES = {
 
 DIGITS = {"bfloat16": 8, "float16": 11}  # binary ones of a weight, the leading one included
 
+LOST = 1 / 3  # of the weights: with 40 % the fifth loss of MLP-Mixer is 16 % off, with 46 % that of ViT 31 %, with 19 % that of U-Net 0.7 %
+
 
 def updates_fit(job: Job) -> None:
-    """Refuse to train weights in a type in which most steps would be lost. Raises :class:`Unsupported`.
+    """Refuse to train weights in a type in which many steps would be lost. Raises :class:`Unsupported`.
 
     Adam moves a weight by about its learning rate, whatever the gradient (Kingma and Ba, "Adam", ICLR 2015, section 2.1). A step less than
     half the distance to the next number leaves the weight where it is: one of 2e-5 all those beyond 0.005 in bfloat16.
@@ -43,7 +45,7 @@ def updates_fit(job: Job) -> None:
                 lost += size * (abs(parameter.centre) > bound)
             elif parameter.scale > bound:
                 lost += size * (1 - bound / parameter.scale)
-    if total and lost > total / 2:
+    if total and lost > total * LOST:
         raise Unsupported(
             f"steps of {settings['learning_rate']:g} are lost on {100 * lost / total:.0f} % of the weights, which {job.precision} holds in "
             f"{digits} binary digits",

@@ -110,10 +110,10 @@ FLOAT32_INSIDE = Tolerance(1e-6, 1e-6, 1e-6, "float32")
 # --- the golden curve ----------------------------------------------------------------------------------------------------
 
 
-def curve(adapter: Adapter, job: Job, say: Say) -> Curve:
+def curve(adapter: Adapter, job: Job, say: Say, sensitivity: bool = True) -> Curve:
     """The curve of a job's computation as it stands (batch, seed), by this framework in float64; no losses in mode ``infer``.
 
-    ``say`` hears of every step, since large networks are slow in float64.
+    ``say`` hears of every step, since large networks are slow in float64. The sensitivity is left out where nobody asks for it.
     """
     job = dataclasses.replace(job, precision="float64", dropout=False, batches=BATCHES)
     outputs, rounds = _outputs(adapter, job, say)
@@ -122,7 +122,8 @@ def curve(adapter: Adapter, job: Job, say: Say) -> Curve:
         return Curve(None, None, None, outputs.shape, values, rounds)
     losses = _losses(adapter, job, False, say)
     deviating = _losses(adapter, job, True, say) if _may_deviate(job.computation) else None
-    return Curve(losses, deviating, _sensitivity(adapter, job, losses, say), outputs.shape, values, rounds)
+    moved = _sensitivity(adapter, job, losses, say) if sensitivity else None
+    return Curve(losses, deviating, moved, outputs.shape, values, rounds)
 
 
 def _may_deviate(computation: Computation) -> bool:

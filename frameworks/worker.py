@@ -79,7 +79,7 @@ def main() -> None:
         elif "golden" in request:
             job = job_from_json(request["golden"])
             adapter = _import(channel, job.framework)
-            _golden(channel, adapter, job)
+            _golden(channel, adapter, job, bool(request.get("sensitivity", True)))
         elif "check" in request:
             job = job_from_json(request["check"])
             adapter = _import(channel, job.framework)
@@ -160,10 +160,10 @@ def _operators(channel: Channel, adapter: Adapter, job: Job) -> None:
     gc.collect()
 
 
-def _golden(channel: Channel, adapter: Adapter, job: Job) -> None:
+def _golden(channel: Channel, adapter: Adapter, job: Job, sensitivity: bool) -> None:
     from frameworks import parity
 
-    curve = parity.curve(adapter, job, lambda what: channel.emit("phase", name=what))
+    curve = parity.curve(adapter, job, lambda what: channel.emit("phase", name=what), sensitivity)
     channel.emit("curve", **to_json(curve))
 
 

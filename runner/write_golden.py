@@ -71,7 +71,7 @@ def compute(workload: Workload) -> Golden:
             deviation=agreement(workload.name, both[0], both[1]),
             losses=curve["losses"],
             deviating=curve["deviating"],
-            sensitivity=_larger(curve["sensitivity"], both[1].curve["sensitivity"]),
+            sensitivity=_rounded(curve["sensitivity"]),
             outputs=Outputs(tuple(curve["shape"]), tuple(curve["values"])),
         )
     today = datetime.now(timezone.utc).date().isoformat()
@@ -85,7 +85,7 @@ def _ask(framework: str, workload: Workload, computation: Computation, mode: str
         child = None
         try:
             child = Child(
-                {"golden": to_json(job)},
+                {"golden": to_json(job), "sensitivity": framework == FRAMEWORKS[0]},
                 folder=Path(folder),
                 log=Path(folder) / "log",
                 environment=environment.build(Path(folder), facts.environment, None, {}),
@@ -110,11 +110,11 @@ def _ask(framework: str, workload: Workload, computation: Computation, mode: str
                 child.close()
 
 
-def _larger(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> dict[str, tuple[float, ...]] | None:
-    """The larger of two sensitivities, step by step, in two digits."""
-    if one is None or other is None:
+def _rounded(sensitivity: Mapping[str, Any] | None) -> dict[str, tuple[float, ...]] | None:
+    """A sensitivity in two digits; the first framework measures it, and its size is all that matters."""
+    if sensitivity is None:
         return None
-    return {kind: tuple(float(f"{max(pair):.1e}") for pair in zip(one[kind], other[kind], strict=True)) for kind in one}
+    return {kind: tuple(float(f"{moved:.1e}") for moved in sensitivity[kind]) for kind in sensitivity}
 
 
 def agreement(workload: str, one: Computed, other: Computed) -> float:
@@ -123,7 +123,7 @@ def agreement(workload: str, one: Computed, other: Computed) -> float:
         shapes = f"{one.curve['shape']} and {other.curve['shape']}"
         raise GoldenError(f"no golden curve of {workload}: outputs of {one.framework} and {other.framework} are {shapes}")
     usual = ROUNDED if one.curve["rounds"] or other.curve["rounds"] else AGREEMENT
-    sensitivity = _larger(one.curve["sensitivity"], other.curve["sensitivity"])
+    sensitivity = one.curve["sensitivity"]
     largest = 0.0
     for what, index, first, second, scale in _pairs(one.curve, other.curve):
         error = abs(first - second) / scale

@@ -15,9 +15,10 @@ def job(workload: str, precision: str, mode: str = "train") -> Job:
     return Job("pytorch", computation, mode, "cpu", precision, "eager")  # type: ignore[arg-type]
 
 
-def test_steps_that_most_weights_cannot_take_are_unsupported() -> None:
-    with pytest.raises(Unsupported, match=r"steps of 2e-05 are lost on \d\d % of the weights, which bfloat16") as raised:
-        checks.updates_fit(job("bert-base", "bfloat16"))
+@pytest.mark.parametrize(("workload", "step"), [("bert-base", "2e-05"), ("vit-b16", "0.0001"), ("mlp-mixer", "0.0001")])
+def test_steps_that_many_weights_cannot_take_are_unsupported(workload: str, step: str) -> None:
+    with pytest.raises(Unsupported, match=rf"steps of {step} are lost on \d\d % of the weights, which bfloat16") as raised:
+        checks.updates_fit(job(workload, "bfloat16"))
     assert raised.value.remedy == "use --precision mixed_bfloat16"
 
 
@@ -29,6 +30,7 @@ def test_steps_that_most_weights_cannot_take_are_unsupported() -> None:
         ("bert-base", "float32", "train"),
         ("lstm-text", "bfloat16", "train"),
         ("resnet50", "bfloat16", "train"),
+        ("unet-small", "bfloat16", "train"),
     ],
 )
 def test_steps_that_weights_can_take_are_not(workload: str, precision: str, mode: str) -> None:
