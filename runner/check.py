@@ -8,7 +8,7 @@ import io
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,31 +52,37 @@ class Checked:
 
 
 def run(request: Request, everything: bool, format: str) -> int:
-    """Check the cells of a request and print them; 0 when all are ok."""
+    """Check the cells of a request and print them; 0 when all are ok, 130 when it was interrupted, with what there was until then."""
     if everything:
         request = dataclasses.replace(request, workloads=tuple(summary.name for summary in catalog.summaries(catalog.all_workloads())))
     elif not request.workloads:
         print(f"Checking the workloads of the suite {USUAL}; --all checks the whole library, which takes long.", file=sys.stderr)
         request = dataclasses.replace(request, suites=(USUAL,))
-    results = check(request)
+    results: list[Checked] = []
+    try:
+        for result in check(request):
+            results.append(result)  # one by one: what was found stays
+    except KeyboardInterrupt:
+        print(render(results, format))
+        print("Interrupted: the cells that are not listed were not checked.", file=sys.stderr)
+        return 130
     print(render(results, format))
     return 0 if all(result.status == "ok" for result in results) else 1
 
 
-def check(request: Request) -> list[Checked]:
+def check(request: Request) -> Iterator[Checked]:
     """Ask every cell in turn. Cells that differ in the batch alone are one, since the curve has a batch of its own."""
-    results: dict[object, Checked] = {}
+    asked: set[object] = set()
     with tempfile.TemporaryDirectory(prefix="h2h-") as folder, note_line() as say:
         logs = Path(folder) / "logs"
         plan, found = execute.prepare(request, logs)
         for cell in plan.cells:
             what = cell.case.golden["computation"] if cell.case.golden else cell.case.digest
             key = (cell.case.workload, what, cell.mode, cell.precision, cell.served, cell.device, cell.execution)
-            if key not in results:
+            if key not in asked:
+                asked.add(key)
                 say(cell.label())
-                private = Path(folder) / cell.id
-                results[key] = _ask(cell, found[cell.served], private, logs, request, execute.limits(request))
-    return list(results.values())
+                yield _ask(cell, found[cell.served], Path(folder) / cell.id, logs, request, execute.limits(request))
 
 
 def _ask(cell: Cell, found: Found, private: Path, logs: Path, request: Request, limits: Limits) -> Checked:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from runner.plan import BLOCKS, Choice, Settings, make_plan
 from runner.probe import probe
 from runner.progress import Progress
 from runner.records import Record, Round
+from runner.request import Request
 from runner.run import Runner
 from tests.runner.conftest import case, computation, fake
 
@@ -93,6 +94,17 @@ def test_without_a_curve_and_without_checks_nothing_is_held_against_anything(pla
 def test_outputs_of_another_shape_are_a_wrong_result(play: Play) -> None:
     (bad,) = play("blocking20", mode="infer", curve={**CURVE, "outputs": {"shape": [6, 1], "values": [1.0] * 6}})
     assert (bad.status, bad.reason) == ("wrong_result", "the outputs are [2, 3], the golden ones [6, 1]")
+
+
+def test_an_interrupted_check_prints_what_it_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def asked(request: Request) -> Iterator[check.Checked]:
+        yield check.Checked("tiny", "train", "float32", "PyTorch", "cpu", "eager", "ok", "", "", 1.84e-7, 2e-5, 5, 5, 0.5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(check, "check", asked)
+    assert check.run(Request(workloads=("tiny",)), False, "markdown") == 130
+    said = capsys.readouterr()
+    assert "1 of 1 cells" in said.out and "not listed were not checked" in said.err
 
 
 def test_the_check_prints_cells_reasons_and_remedies() -> None:
