@@ -201,6 +201,26 @@ def test_a_curve_that_multiplies_rounding_allows_for_it_from_there_on() -> None:
     assert (found.steps, found.error, found.tolerance) == (5, pytest.approx(5e-3), pytest.approx(5e-5 + parity.ROOM * 1e-3))
 
 
+def test_the_sensitivity_is_that_of_steps_whose_weights_are_moved_anew_and_put_back() -> None:
+    computation = workload(ADAM)
+    session = ReferenceAdapter().build(job(computation))
+    plain = []
+    for _ in range(parity.STEPS):
+        session.step()
+        plain.append(session.loss())
+    assert parity._unsteady(ReferenceAdapter(), job(computation), 0.0, quiet) == pytest.approx(plain, rel=1e-6), "moved by nothing"
+    moved = [
+        abs(loss / still - 1)
+        for loss, still in zip(parity._unsteady(ReferenceAdapter(), job(computation), 1e-3, quiet), plain, strict=True)
+    ]
+    assert 0 < moved[0] < 1e-2
+    assert max(moved) < 2e-2, "moves do not add up"
+    golden = parity.curve(ReferenceAdapter(), job(computation), quiet)
+    assert golden.sensitivity is not None
+    assert max(golden.sensitivity["float32"]) < max(golden.sensitivity["half"])
+    assert parity.curve(ReferenceAdapter(), job(computation), quiet, sensitivity=False).sensitivity is None
+
+
 def test_comparing_ends_where_nothing_would_be_proved() -> None:
     found = compared([1.0, 1.0, 3.0, 3.0, 3.0], [0.0, 0.0, 0.1, 0.0, 0.0])
     assert found.steps == 2
