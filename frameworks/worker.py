@@ -1,11 +1,11 @@
 """A job in, events out: the program of the child process.
 
 The first line on standard input is the request, one of ``{"probe": ...}``, ``{"conform": ...}``, ``{"operators": ...}``, ``{"job": ...}``,
-``{"check": ...}`` and ``{"golden": ...}``; later lines are orders. Events go as JSON lines to the descriptor named by ``--events``, so that
-nothing that a framework prints can spoil them. The orders are ``block`` (time one block), ``long`` (time ``steps`` steps, none untimed
-before them, for whoever reads a meter around them), ``latency`` (time single steps) and ``finish`` (last checks, facts, the comparison
-with the golden curve where the job has one); and after that ``matmul`` and ``convolution`` (measure its precision) and ``rate`` (that of a
-large product), until there are no more.
+``{"check": ...}`` and ``{"golden": ..., "sensitivity": ...}``; later lines are orders. Events go as JSON lines to the descriptor named by
+``--events``, so that nothing that a framework prints can spoil them. The orders are ``block`` (time one block), ``long`` (time ``steps``
+steps, none untimed before them, for whoever reads a meter around them), ``latency`` (time single steps) and ``finish`` (last checks, facts,
+the comparison with the golden curve where the job has one); and after that ``matmul`` and ``convolution`` (measure its precision) and
+``rate`` (that of a large product), until there are no more.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def main() -> None:
         elif "golden" in request:
             job = job_from_json(request["golden"])
             adapter = _import(channel, job.framework)
-            _golden(channel, adapter, job, bool(request.get("sensitivity", True)))
+            _golden(channel, adapter, job, request["sensitivity"])
         elif "check" in request:
             job = job_from_json(request["check"])
             adapter = _import(channel, job.framework)

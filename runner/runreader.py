@@ -54,8 +54,8 @@ class Measured:
     """A round as reports need it: a :class:`runner.records.Round` with its blocks summed up. Times in seconds, memory in bytes.
 
     ``times`` are the seconds per step of its blocks in the order of time, ``seconds_per_step`` their median, None without any;
-    ``block_deviation`` is the blocks' standard deviation relative to their mean,
-    None for fewer than two; ``trend`` that of :func:`runner.steadiness.trend`; ``joules`` by meter were taken by ``energy_steps`` steps.
+    ``block_deviation`` is their standard deviation relative to their mean, None for fewer than two; ``trend`` that of
+    :func:`runner.steadiness.trend`; ``joules`` by meter were taken by ``energy_steps`` steps.
     """
 
     cell: str

@@ -1,6 +1,6 @@
 """Whether a number is one number: trends within a round, two speeds among processes, rounds far apart. Pure functions.
 
-What is found here is named in a report and changes no number.
+What is found here is named in a report and changes no number; two speeds ask for more before there is a verdict.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from runner.statistics import median_of
+from runner.statistics import BIMODAL_CONFIDENCE, Ratio, Times, median_of, speed_ratio
 
 TREND_BLOCKS = 9  # thirds of at least three
 TREND = 0.05
@@ -99,3 +99,10 @@ def two_speeds(values: Sequence[float]) -> TwoSpeeds | None:
     if gap < math.log1p(GAP) or gap < APART * max(math.log(group[-1] / group[0]) for group in (fast, slow)):
         return None
     return TwoSpeeds(len(fast), median_of(fast), len(slow), median_of(slow))
+
+
+def judged_ratio(first: Mapping[int, Times], other: Mapping[int, Times], confidence: float) -> Ratio | None:
+    """The ratio of two cells as reports have it: :func:`runner.statistics.speed_ratio`, its verdict at :data:`BIMODAL_CONFIDENCE` where the
+    processes of a side have two speeds. Every round has blocks."""
+    bimodal = any(two_speeds([median_of(times) for times in side.values()]) for side in (first, other))
+    return speed_ratio(first, other, confidence, BIMODAL_CONFIDENCE if bimodal else confidence)

@@ -64,8 +64,6 @@ def compare(first: Sequence[Times], other: Sequence[Times], goal: float | None =
 
 
 def _ratio(first: Sequence[Times], other: Sequence[Times], confidence: float) -> Ratio:
-    bimodal = any(steadiness.two_speeds([statistics.median_of(blocks) for blocks in side]) for side in (first, other))
-    level = statistics.BIMODAL_CONFIDENCE if bimodal else confidence
-    ratio = statistics.speed_ratio(dict(enumerate(first)), dict(enumerate(other)), confidence, level)
+    ratio = steadiness.judged_ratio(dict(enumerate(first)), dict(enumerate(other)), confidence)
     assert ratio is not None
     return ratio

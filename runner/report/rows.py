@@ -217,10 +217,8 @@ def _compared(
         first = row.get(to)
         if first is None or column not in row or not comparable(first.measured_precision, row[column].measured_precision):
             continue
-        sides = [[m for m in rounds[cell.cell] if m.ok and m.seconds_per_step is not None] for cell in (first, row[column])]
-        bimodal = any(steadiness.two_speeds([m.seconds_per_step for m in side if m.seconds_per_step is not None]) for side in sides)
-        one, other = ({m.round: m.times for m in side} for side in sides)
-        found = statistics.speed_ratio(one, other, level, statistics.BIMODAL_CONFIDENCE if bimodal else level)
+        one, other = ({m.round: m.times for m in rounds[cell.cell] if m.ok and m.times} for cell in (first, row[column]))
+        found = steadiness.judged_ratio(one, other, level)
         if found is not None:
             ordered[column] = dataclasses.replace(
                 row[column],
