@@ -7,8 +7,8 @@ its batch and in having no dropout, and compares loss by loss. For inference a s
 Errors are relative: of a loss to the golden one (to a tenth of the curve's largest where it is smaller), of an output to the
 largest of the sample; of outputs that are integers, which are right or wrong, the share that is wrong. How large an honest one may be
 depends on the precision and on the curve: training multiplies rounding, hardly in a small network and a millionfold in a deep one with
-batch normalisation. So a curve says how far it moves when each step sees its weights a little off, and each loss is allowed that besides
-what :data:`TOLERANCES` allows; where it comes to more than :data:`LIMIT`, comparing ends.
+batch normalisation. So a curve says how far it moves when each step sees its weights a little off, and how far its outputs do, and each
+is allowed that besides what :data:`TOLERANCES` allows; where a loss comes to more than :data:`LIMIT`, comparing ends.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Curve:
     ``losses`` is None for what cannot be trained. ``deviating`` holds the losses under the other formula that frameworks are known to use
     for the optimizer, None where there is none (see :mod:`frameworks.reference.optimizers`). ``sensitivity`` says for each kind of
     :data:`MOVES` by how much, relatively, the losses move with the weights that steps see. ``values`` are those of the outputs' elements
-    that :func:`sampled` takes. ``rounds``: the framework declares that it rounds constants to float32 before it computes with them.
+    that :func:`sampled` takes, ``moved`` by how much at most they move with the weights, relatively to the largest; None where they are
+    integers or there are no weights. ``rounds``: the framework declares that it rounds constants to float32 before it computes with them.
     """
 
     losses: tuple[float, ...] | None
@@ -61,6 +62,7 @@ class Curve:
     sensitivity: Mapping[str, tuple[float, ...]] | None
     shape: tuple[int, ...]
     values: tuple[float, ...]
+    moved: Mapping[str, float] | None
     rounds: bool
 
 
@@ -117,13 +119,14 @@ def curve(adapter: Adapter, job: Job, say: Say, sensitivity: bool = True) -> Cur
     """
     job = dataclasses.replace(job, precision="float64", dropout=False, batches=BATCHES)
     outputs, rounds = _outputs(adapter, job, say)
-    values = tuple(float(value) for value in sampled(outputs))
-    if job.mode == "infer":
-        return Curve(None, None, None, outputs.shape, values, rounds)
-    losses = _losses(adapter, job, False, say)
-    deviating = _losses(adapter, job, True, say) if _may_deviate(job.computation) else None
-    moved = _sensitivity(adapter, job, losses, say) if sensitivity else None
-    return Curve(losses, deviating, moved, outputs.shape, values, rounds)
+    sample = sampled(outputs)
+    losses = deviating = moving = None
+    if job.mode == "train":
+        losses = _losses(adapter, job, False, say)
+        deviating = _losses(adapter, job, True, say) if _may_deviate(job.computation) else None
+        moving = _sensitivity(adapter, job, losses, say) if sensitivity else None
+    moved = outputs_moved(adapter, job, sample, say) if sensitivity else None
+    return Curve(losses, deviating, moving, outputs.shape, tuple(map(float, sample)), moved, rounds)
 
 
 def _may_deviate(computation: Computation) -> bool:
@@ -158,6 +161,25 @@ def _unsteady(adapter: Adapter, job: Job, move: float, say: Say) -> list[float]:
             for name, after in session.parameters().items():
                 weights[name] = (weights[name] + (after - before.pop(name))).astype(numpy.float32)
     return losses
+
+
+def outputs_moved(adapter: Adapter, job: Job, sample: Array, say: Say) -> dict[str, float] | None:
+    """How far a sample of the outputs moves with the weights, by inference in float32; None where nothing can move."""
+    weights = data.parameter_values(job.computation, job.seed)
+    if not weights or sample.dtype.kind in "iu":
+        return None
+    draw = numpy.random.RandomState(job.seed)
+    found = {}
+    with _session(adapter, dataclasses.replace(job, mode="infer", precision="float32", batches=1)) as session:
+        for kind, move in {"none": 0.0, **MOVES}.items():
+            say(f"outputs with weights moved by {move:.1g}")
+            if move:
+                session.load({name: value * (1 + move * draw.uniform(-1, 1, value.shape)) for name, value in weights.items()})
+            session.step()
+            session.wait()
+            found[kind] = sampled(session.outputs())
+    still, scale = found.pop("none"), _scale(sample)
+    return {kind: float(numpy.abs(moved - still).max() / scale) for kind, moved in found.items()}
 
 
 def _outputs(adapter: Adapter, job: Job, say: Say) -> tuple[Array, bool]:
@@ -273,14 +295,19 @@ def _inferred(job: Job, session: Session, golden: Mapping[str, Any]) -> Parity:
     found = sampled(outputs)
     if found.dtype.kind in "iu":
         return _whole(job, found, wanted)
-    scale = float(numpy.abs(wanted).max(initial=0.0)) or 1.0
-    errors = numpy.abs(found - wanted) / scale
-    worst, allowed = int(errors.argmax()), _tolerance(job, session.facts().get("deviations", ())).outputs
-    error = float(errors[worst])
+    errors = numpy.abs(found - wanted) / _scale(wanted)
+    worst, tolerance = int(errors.argmax()), _tolerance(job, session.facts().get("deviations", ()))
+    error, moved = float(errors[worst]), golden["outputs"]["moved"]
+    allowed = min(tolerance.outputs + ROOM * (moved[tolerance.kind] if moved and tolerance.kind else 0.0), LIMIT)
     if error > allowed:
         what = f"step 1: of {errors.size} outputs one is {found[worst]:.5g}, the golden one {wanted[worst]:.5g}"
         raise _off(what, error, job.precision, allowed, " of the largest")
     return Parity(error, allowed, 1, int(errors.size))
+
+
+def _scale(outputs: Array) -> float:
+    """What errors of outputs are relative to."""
+    return float(numpy.abs(outputs).max(initial=0.0)) or 1.0
 
 
 def _whole(job: Job, found: Array, wanted: Array) -> Parity:

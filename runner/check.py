@@ -59,14 +59,16 @@ def run(request: Request, everything: bool, format: str) -> int:
         print(f"Checking the workloads of the suite {USUAL}; --all checks the whole library, which takes long.", file=sys.stderr)
         request = dataclasses.replace(request, suites=(USUAL,))
     results: list[Checked] = []
+    interrupted = False
     try:
         for result in check(request):
             results.append(result)  # one by one: what was found stays
     except KeyboardInterrupt:
-        print(render(results, format))
+        interrupted = True
+    print(render(results, format))
+    if interrupted:
         print("Interrupted: the cells that are not listed were not checked.", file=sys.stderr)
         return 130
-    print(render(results, format))
     return 0 if all(result.status == "ok" for result in results) else 1
 
 

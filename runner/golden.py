@@ -32,10 +32,12 @@ class GoldenError(UserError):
 
 @dataclass(frozen=True)
 class Outputs:
-    """The shape of the first batch's outputs, and the elements that are kept (:func:`frameworks.parity.sampled`)."""
+    """The shape of the first batch's outputs, the elements that are kept, and how far those move with the weights, see
+    :class:`frameworks.parity.Curve`."""
 
     shape: tuple[int, ...]
     values: tuple[float, ...]
+    moved: Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,11 @@ def _entry(data: Mapping[str, Any]) -> Entry:
         losses=None if data["losses"] is None else _numbers("losses", data["losses"]),
         deviating=None if data["deviating"] is None else _numbers("deviating", data["deviating"]),
         sensitivity=None if data["losses"] is None else {kind: _numbers(kind, moved) for kind, moved in data["sensitivity"].items()},
-        outputs=Outputs(tuple(int(extent) for extent in outputs["shape"]), _numbers("values", outputs["values"])),
+        outputs=Outputs(
+            shape=tuple(int(extent) for extent in outputs["shape"]),
+            values=_numbers("values", outputs["values"]),
+            moved=None if outputs["moved"] is None else {kind: _numbers(kind, [moved])[0] for kind, moved in outputs["moved"].items()},
+        ),
     )
 
 

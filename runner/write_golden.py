@@ -71,8 +71,8 @@ def compute(workload: Workload) -> Golden:
             deviation=agreement(workload.name, both[0], both[1]),
             losses=curve["losses"],
             deviating=curve["deviating"],
-            sensitivity=_rounded(curve["sensitivity"]),
-            outputs=Outputs(tuple(curve["shape"]), tuple(curve["values"])),
+            sensitivity=rounded(curve["sensitivity"]),
+            outputs=Outputs(tuple(curve["shape"]), tuple(curve["values"]), rounded(curve["moved"])),
         )
     today = datetime.now(timezone.utc).date().isoformat()
     return Golden(workload.name, __version__, today, versions, tuple(entries.values()))
@@ -110,11 +110,13 @@ def _ask(framework: str, workload: Workload, computation: Computation, mode: str
                 child.close()
 
 
-def _rounded(sensitivity: Mapping[str, Any] | None) -> dict[str, tuple[float, ...]] | None:
+def rounded(moved: Any) -> Any:
     """A sensitivity in two digits; the first framework measures it, and its size is all that matters."""
-    if sensitivity is None:
-        return None
-    return {kind: tuple(float(f"{moved:.1e}") for moved in sensitivity[kind]) for kind in sensitivity}
+    if isinstance(moved, Mapping):
+        return {kind: rounded(each) for kind, each in moved.items()}
+    if isinstance(moved, Sequence):
+        return tuple(map(rounded, moved))
+    return None if moved is None else float(f"{moved:.1e}")
 
 
 def agreement(workload: str, one: Computed, other: Computed) -> float:

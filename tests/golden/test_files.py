@@ -32,7 +32,7 @@ optimizer: {sgd: {learning_rate: 0.1}}
 
 def made(computation: str, **changes: Any) -> Golden:
     """A file with one curve."""
-    outputs = Outputs((2, 2), (1.0, -0.1, 1e-300, 0.1 + 0.2))
+    outputs = Outputs((2, 2), (1.0, -0.1, 1e-300, 0.1 + 0.2), {"float32": 1e-6, "half": 1e-3})
     moved = {"float32": (1e-7, 2e-7), "half": (1e-3, 2e-3)}
     entry = Entry({}, computation, 2, 0, 1e-15, (1.5, 1.25), None, moved, outputs)
     return Golden("mine", "0.1.0", "2026-11-30", {"pytorch": {"torch": "2.13.0"}}, (dataclasses.replace(entry, **changes),))

@@ -37,7 +37,7 @@ CURVE: dict[str, Any] = {
     "losses": [1.0, 0.5, 1 / 3, 0.25, 0.2],
     "deviating": None,
     "sensitivity": {"float32": [0.0] * 5, "half": [0.0] * 5},
-    "outputs": {"shape": [2, 3], "values": OUTPUTS.reshape(-1).tolist()},
+    "outputs": {"shape": [2, 3], "values": OUTPUTS.reshape(-1).tolist(), "moved": None},
 }
 
 Play = Callable[..., list[Round]]
@@ -92,7 +92,7 @@ def test_without_a_curve_and_without_checks_nothing_is_held_against_anything(pla
 
 
 def test_outputs_of_another_shape_are_a_wrong_result(play: Play) -> None:
-    (bad,) = play("blocking20", mode="infer", curve={**CURVE, "outputs": {"shape": [6, 1], "values": [1.0] * 6}})
+    (bad,) = play("blocking20", mode="infer", curve={**CURVE, "outputs": {"shape": [6, 1], "values": [1.0] * 6, "moved": None}})
     assert (bad.status, bad.reason) == ("wrong_result", "the outputs are [2, 3], the golden ones [6, 1]")
 
 

@@ -42,7 +42,7 @@ def golden(computation: Computation) -> dict[str, Any]:
     """The curve of a computation by the reference, as a golden file would hand it over."""
     curve = parity.curve(ReferenceAdapter(), job(computation), quiet)
     said: dict[str, Any] = to_json(curve)
-    return {**said, "batch": computation.batch, "seed": 0, "outputs": {"shape": said["shape"], "values": said["values"]}}
+    return {**said, "batch": computation.batch, "seed": 0, "outputs": {key: said[key] for key in ("shape", "values", "moved")}}
 
 
 def job(computation: Computation, precision: str = "float32", **changes: Any) -> Job:
@@ -246,12 +246,35 @@ class Narrow(ReferenceAdapter):
         return super().build(dataclasses.replace(job, precision="float32"))
 
 
+def test_outputs_are_allowed_what_moved_weights_do_to_them() -> None:
+    computation = workload(MOMENTUM)
+    curve = golden(computation)
+    assert 0 < curve["outputs"]["moved"]["float32"] < 1e-5 < curve["outputs"]["moved"]["half"] < 1e-2
+    values = numpy.array(curve["outputs"]["values"])
+
+    def held(off: float, moved: float | None) -> parity.Parity:
+        outputs = {**curve["outputs"], "values": values + off * abs(values).max(), "moved": moved and {"float32": 0.0, "half": moved}}
+        return parity.check(Narrow(), job(computation, "bfloat16", mode="infer", golden={**curve, "outputs": outputs}), quiet)
+
+    with pytest.raises(CellFailure, match="bfloat16 allows 3 %"):
+        held(0.04, None)
+    assert held(0.04, 4e-3).tolerance == pytest.approx(3e-2 + parity.ROOM * 4e-3)
+    with pytest.raises(CellFailure, match="bfloat16 allows 20 %"):
+        held(0.4, 0.1)
+
+
+def test_nothing_is_said_of_outputs_that_cannot_move() -> None:
+    inputs = {"x": {"shape": [50, 16], "fill": "normal"}}
+    without_weights = build.computation({"operator": {"softmax": {"axis": 0}}, "inputs": inputs, "batch": 2})
+    assert parity.curve(ReferenceAdapter(), job(without_weights, mode="infer"), quiet).moved is None
+
+
 @pytest.mark.parametrize(("wrong", "passes"), [(0, ("float32", "bfloat16")), (3, ("bfloat16",)), (16, ())])
 def test_integers_are_right_or_wrong_and_half_precision_may_have_ties(wrong: int, passes: tuple[str, ...]) -> None:
     said = {"operator": {"argmax": {"axis": 0}}, "inputs": {"x": {"shape": [50, 16], "fill": "normal"}}, "batch": 2}
     computation = build.computation(said)
     curve = parity.curve(ReferenceAdapter(), job(computation, mode="infer"), quiet)
-    wanted = {**to_json(curve), "batch": 2, "seed": 0, "outputs": {"shape": curve.shape, "values": curve.values}}
+    wanted = {**to_json(curve), "batch": 2, "seed": 0, "outputs": {"shape": curve.shape, "values": curve.values, "moved": curve.moved}}
 
     def argmax(x: numpy.ndarray, attributes: Mapping[str, Any], own: Any, training: bool) -> numpy.ndarray:
         found = layers.argmax(x, attributes, own, training)
