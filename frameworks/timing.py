@@ -221,15 +221,25 @@ def steps_to_probe(session: Session, batches: int, read: Callable[[], object]) -
             steps += 1
 
 
-def multiples(session: Session, steps: int, times: int, tries: int, read_loss: bool) -> Iterator[float]:
-    """How many times as long so many times as many steps take, after each try: the ratio of the shortest times so far, since noise only
-    adds. What a wait costs without steps is taken off both."""
-    bare = few = many = math.inf
+def multiples(
+    session: Session, steps: int, times: int, tries: int, read_loss: bool, read: Callable[[], object]
+) -> Iterator[tuple[float, float]]:
+    """How many times as long so many times as many steps take, after each try: up to the end of the wait, and up to a result that is read
+    then, which needs no wait. The ratios are of the shortest times so far, since noise only adds; what either costs without steps is
+    taken off. The read-back also sees to it that nothing is left for the next try."""
+
+    def seconds(count: int) -> tuple[float, float]:
+        waited = _seconds(session, count, read_loss)
+        return waited, waited + timed(read)[0]
+
+    read()
+    shortest = dict.fromkeys((steps, times * steps, 0), (math.inf, math.inf))
     for _ in range(tries):
-        few = min(few, _seconds(session, steps, read_loss))
-        many = min(many, _seconds(session, times * steps, read_loss))
-        bare = min(bare, _seconds(session, 0, read_loss))
-        yield (many - bare) / max(few - bare, 1e-9)
+        for count, (waited, ready) in shortest.items():
+            again_waited, again_ready = seconds(count)
+            shortest[count] = min(waited, again_waited), min(ready, again_ready)
+        few, many, bare = shortest.values()
+        yield (many[0] - bare[0]) / max(few[0] - bare[0], 1e-9), (many[1] - bare[1]) / max(few[1] - bare[1], 1e-9)
 
 
 def _seconds(session: Session, steps: int, read_loss: bool) -> float:

@@ -16,6 +16,7 @@ BEHAVIOURS = (
     "coin",
     "drift",
     "cached",
+    "takes_turns",
     "remembers",
     "one_for_all",
     "loss_only",

@@ -117,6 +117,25 @@ class FakeAdapter(Adapter):
         return None
 
 
+class TakesTurnsSession(FakeSession):
+    """0.2 ms a step on a device that others use too: what is queued is done at the end of a turn, of which there are twenty a second."""
+
+    seconds = 0.0002
+    turn = 0.05
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.queued = 0
+
+    def work(self) -> None:
+        self.queued += 1
+
+    def wait(self) -> None:
+        if self.queued:
+            time.sleep(self.turn * math.ceil(self.queued * self.seconds / self.turn))
+            self.queued = 0
+
+
 class Blocking20Session(FakeSession):
     seconds = 0.02
 

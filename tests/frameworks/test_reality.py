@@ -12,7 +12,7 @@ from tests.frameworks.simulated import Clock, job, simulate, stepped
 
 pytestmark = pytest.mark.alone
 
-HONEST = ("blocking20", "async20", "lazy", "compile500", "shape_compile", "coin", "cached")
+HONEST = ("blocking20", "async20", "lazy", "compile500", "shape_compile", "coin", "cached", "takes_turns")
 MODES = ("train", "infer")
 
 FAULTS = {

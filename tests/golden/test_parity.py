@@ -208,17 +208,30 @@ def test_the_sensitivity_is_that_of_steps_whose_weights_are_moved_anew_and_put_b
     for _ in range(parity.STEPS):
         session.step()
         plain.append(session.loss())
-    assert parity._unsteady(ReferenceAdapter(), job(computation), 0.0, quiet) == pytest.approx(plain, rel=1e-6), "moved by nothing"
-    moved = [
-        abs(loss / still - 1)
-        for loss, still in zip(parity._unsteady(ReferenceAdapter(), job(computation), 1e-3, quiet), plain, strict=True)
-    ]
+    draw = numpy.random.RandomState(0)
+    assert parity._unsteady(ReferenceAdapter(), job(computation), 0.0, draw, quiet) == pytest.approx(plain, rel=1e-6), "moved by nothing"
+    unsteady = parity._unsteady(ReferenceAdapter(), job(computation), 1e-3, draw, quiet)
+    moved = [abs(loss / still - 1) for loss, still in zip(unsteady, plain, strict=True)]
     assert 0 < moved[0] < 1e-2
     assert max(moved) < 2e-2, "moves do not add up"
     golden = parity.curve(ReferenceAdapter(), job(computation), quiet)
     assert golden.sensitivity is not None
     assert max(golden.sensitivity["float32"]) < max(golden.sensitivity["half"])
     assert parity.curve(ReferenceAdapter(), job(computation), quiet, sensitivity=False).sensitivity is None
+
+
+def test_the_sensitivity_is_the_most_of_some_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = [[1.0, 1.1, 1.0], [1.0, 1.0, 1.3], [1.0, 1.2, 1.0]]
+    moves: list[float] = []
+
+    def unsteady(adapter: Any, job: Job, move: float, draw: Any, say: Any) -> list[float]:
+        moves.append(move)
+        return [1.0] * 3 if move == 0 else drawn[moves.count(move) - 1]
+
+    monkeypatch.setattr(parity, "_unsteady", unsteady)
+    monkeypatch.setattr(parity, "MOVES", {"float32": (1e-7, 3), "half": (1e-3, 1)})
+    found = parity._sensitivity(ReferenceAdapter(), job(workload(ADAM)), [1.0] * 3, quiet)
+    assert found == {"float32": pytest.approx((0.0, 0.2, 0.3)), "half": pytest.approx((0.0, 0.1, 0.0))}
 
 
 def test_comparing_ends_where_nothing_would_be_proved() -> None:
