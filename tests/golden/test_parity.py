@@ -197,8 +197,8 @@ def test_a_curve_that_multiplies_rounding_allows_for_it_from_there_on() -> None:
     off = [1.0, 1.0, 1.0, 1.005, 1.005]
     with pytest.raises(CellFailure, match=r"step 4: loss 1\.005, the golden curve has 1, 0\.5 % off; float32 allows 0\.005 %"):
         compared(off, [0.0] * 5)
-    found = compared(off, [0.0, 0.0, 1e-3, 0.0, 0.0])
-    assert (found.steps, found.error, found.tolerance) == (5, pytest.approx(5e-3), pytest.approx(5e-5 + parity.ROOM * 1e-3))
+    found = compared(off, [0.0, 0.0, 2e-3, 0.0, 0.0])
+    assert (found.steps, found.error, found.tolerance) == (5, pytest.approx(5e-3), pytest.approx(5e-5 + parity.ROOM * 2e-3))
 
 
 def test_the_sensitivity_is_that_of_steps_whose_weights_are_moved_anew_and_put_back() -> None:
