@@ -255,17 +255,17 @@ def ratio_of(cell: CellRow) -> Ratio | None:
 
 
 def _problems(cells: Sequence[Cell], failures: dict[str, list[_Failure]]) -> tuple[Problem, ...]:
-    """Failures that tell the same of the same framework, device and execution, together and numbered."""
+    """Failures that tell the same, together and numbered, with the log of the first."""
     together: dict[tuple[Any, ...], dict[str, list[int]]] = {}
     logs: dict[tuple[Any, ...], str | None] = {}
     for cell in cells:
         for failure in failures[cell.id]:
-            key = (cell.framework, cell.device, cell.execution, failure.status, failure.reason, failure.remedy)
+            key = (failure.status, failure.reason, failure.remedy)
             numbers = together.setdefault(key, {}).setdefault(cell.id, [])
             logs.setdefault(key, failure.log)
             if failure.round is not None:
                 numbers.append(failure.round)
     return tuple(
-        Problem(number, key[3], key[4], key[5], {cell: tuple(numbers) for cell, numbers in rounds.items()}, logs[key])
+        Problem(number, *key, {cell: tuple(numbers) for cell, numbers in rounds.items()}, logs[key])
         for number, (key, rounds) in enumerate(together.items(), start=1)
     )
