@@ -35,7 +35,7 @@ SAMPLE = 64  # outputs that are kept
 FLOOR = 0.1  # of the curve's largest loss: less than this is no scale for an error
 LIMIT = 0.2  # a loss that may be farther off than this proves nothing
 TIES = 0.25  # of the integers of an argmax may be others where the inputs are rounded to half precision, which makes equals of the largest
-ROOM = 3  # errors come from every operation and not from the weights alone: measured, 1.2 times the sensitivity at most (besides TOLERANCES)
+ROOM = 3  # errors come from every operation and not from the weights alone: measured, 1.2 times the sensitivity at most
 
 # Relative moves of the weights that a step sees, up or down: some roundings to float32, and one to the eight bits of bfloat16, the
 # narrowest. Drawn so often, since what a small move does may hang on one number's sign, before a ReLU that batch normalisation amplifies:

@@ -256,8 +256,8 @@ def ratio_of(cell: CellRow) -> Ratio | None:
 
 def _problems(cells: Sequence[Cell], failures: dict[str, list[_Failure]]) -> tuple[Problem, ...]:
     """Failures that tell the same, together and numbered, with the log of the first."""
-    together: dict[tuple[Any, ...], dict[str, list[int]]] = {}
-    logs: dict[tuple[Any, ...], str | None] = {}
+    together: dict[tuple[Status, str, str], dict[str, list[int]]] = {}
+    logs: dict[tuple[Status, str, str], str | None] = {}
     for cell in cells:
         for failure in failures[cell.id]:
             key = (failure.status, failure.reason, failure.remedy)
@@ -266,6 +266,6 @@ def _problems(cells: Sequence[Cell], failures: dict[str, list[_Failure]]) -> tup
             if failure.round is not None:
                 numbers.append(failure.round)
     return tuple(
-        Problem(number, *key, {cell: tuple(numbers) for cell, numbers in rounds.items()}, logs[key])
+        Problem(number, *key, rounds={cell: tuple(numbers) for cell, numbers in rounds.items()}, log=logs[key])
         for number, (key, rounds) in enumerate(together.items(), start=1)
     )
