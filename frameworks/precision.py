@@ -32,7 +32,7 @@ LOST = 0.5  # the relative error of the columns scaled down beyond which they di
 SMALL = 2.0**-40  # times a number of usual size: zero in float16, whose least number is 2^-24, and far from the limits of the others
 LONG = 2.0  # seconds of compilation in a cell beyond which its compiler is not asked to compile the probes too
 
-CPU_SIZE, GPU_SIZE = 1024, 4096  # rows of the matrices whose product is timed: enough for full speed, and little time
+CPU_SIZE, GPU_SIZE = 768, 4096  # rows of the matrices whose product is timed: enough for full speed, and little time in every round
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +110,7 @@ def matmul_rate(adapter: Adapter, job: Job) -> float | None:
     try:
         session = adapter.build(dataclasses.replace(job, computation=_product(size), mode="infer", batches=1))
         try:
-            return 2.0 * size**3 / timing.shortest_step(session)
+            return 2.0 * size**3 / timing.shortest_step(session, blocks=2)
         finally:
             session.close()
     except Exception:  # there is nothing to compare with, which is no fault of the cell

@@ -102,7 +102,7 @@ def test_an_operator_that_cannot_be_measured_has_a_reason(name: str, reason: str
 def test_the_rate_of_a_product_is_its_operations_by_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(monkeypatch, Clock())
     rate = precision.matmul_rate(adapter("leaves_out"), job("leaves_out"))
-    assert rate == pytest.approx(2 * 1024**3 / 0.05, rel=0.01)
+    assert rate == pytest.approx(2 * 768**3 / 0.05, rel=0.01)
     assert precision.matmul_rate(adapter("exception"), job("exception")) is None
 
 
