@@ -9,7 +9,7 @@ SIZE = 128  # rows of the matrices: in every cache, and some two milliseconds
 TRIES = 8
 SLOWER = 1.10  # times its best from which it counts as slow
 REST_SECONDS = 15.0  # the most that is rested before a round
-REST_SHARE = 0.05  # and of a whole run
+REST_SHARE = 0.02  # and of a whole run: with turns and conditions, a tenth at most
 REST_STEP = 1.0
 
 

@@ -113,7 +113,7 @@ def test_rest_is_a_small_share_of_a_run() -> None:
     clockwork = Clockwork(1.0, 1.4)
     made = canary(clockwork, 100)
     made.rest()
-    assert made.rest() + made.rest() + made.rest() <= 5.0
+    assert made.rest() + made.rest() + made.rest() <= 2.0
 
 
 def test_the_canary_sings_alike() -> None:
