@@ -127,7 +127,7 @@ def curve(adapter: Adapter, job: Job, say: Say, sensitivity: bool = True) -> Cur
         losses = _losses(adapter, job, False, say)
         deviating = _losses(adapter, job, True, say) if _may_deviate(job.computation) else None
         moving = _sensitivity(adapter, job, losses, say) if sensitivity else None
-    moved = outputs_moved(adapter, job, sample, say) if sensitivity else None
+    moved = _outputs_moved(adapter, job, sample, say) if sensitivity else None
     return Curve(losses, deviating, moving, outputs.shape, tuple(map(float, sample)), moved, rounds)
 
 
@@ -177,7 +177,7 @@ def _bits(count: int, draw: numpy.random.RandomState) -> Array:
     return numpy.unpackbits(numpy.frombuffer(draw.bytes(-(-count // 8)), numpy.uint8), count=count)
 
 
-def outputs_moved(adapter: Adapter, job: Job, sample: Array, say: Say) -> dict[str, float] | None:
+def _outputs_moved(adapter: Adapter, job: Job, sample: Array, say: Say) -> dict[str, float] | None:
     """How far a sample of the outputs moves with the weights at most, by inference in float32; None where nothing can move."""
     weights = data.parameter_values(job.computation, job.seed)
     if not weights or sample.dtype.kind in "iu":

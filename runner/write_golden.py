@@ -71,8 +71,8 @@ def compute(workload: Workload) -> Golden:
             deviation=agreement(workload.name, both[0], both[1]),
             losses=curve["losses"],
             deviating=curve["deviating"],
-            sensitivity=rounded(curve["sensitivity"]),
-            outputs=Outputs(tuple(curve["shape"]), tuple(curve["values"]), rounded(curve["moved"])),
+            sensitivity=_rounded(curve["sensitivity"]),
+            outputs=Outputs(tuple(curve["shape"]), tuple(curve["values"]), _rounded(curve["moved"])),
         )
     today = datetime.now(timezone.utc).date().isoformat()
     return Golden(workload.name, __version__, today, versions, tuple(entries.values()))
@@ -110,12 +110,12 @@ def _ask(framework: str, workload: Workload, computation: Computation, mode: str
                 child.close()
 
 
-def rounded(moved: Any) -> Any:
+def _rounded(moved: Any) -> Any:
     """A sensitivity in two digits; the first framework measures it, and its size is all that matters."""
     if isinstance(moved, Mapping):
-        return {kind: rounded(each) for kind, each in moved.items()}
+        return {kind: _rounded(each) for kind, each in moved.items()}
     if isinstance(moved, Sequence):
-        return tuple(map(rounded, moved))
+        return tuple(map(_rounded, moved))
     return None if moved is None else float(f"{moved:.1e}")
 
 

@@ -48,7 +48,7 @@ def test_nothing_is_measured_beside_speed_without_checks(play: Play) -> None:
 
 
 def test_work_left_out_of_one_cell_alone_is_suspect(play: Play) -> None:
-    work = computation(operations=10**8)  # in a millisecond: far above four times the 40 GFLOP/s of the product
+    work = computation(operations=10**8)  # in a millisecond: far above four times the 18 GFLOP/s of the product
     (bad,) = play("leaves_out", work=work, ceiling=4e12).rounds
     assert bad.status == "suspect"
     assert "large products of matrices run at 0.02 TFLOP/s" in bad.reason
